@@ -119,8 +119,9 @@ fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
         ),
     ];
     let mut text = format!(
-        "groups = 1\nbackends_max = 2\n[backend]\naddress = \"{}\"\n[tls]\ncert = \"{cert}\"\n\
-         key = \"{key}\"\nclient_ca = \"{ca}\"\n[[user]]\nname = \"app\"\npassword = \"app\"\n",
+        "groups = 1\nbackends_max = 2\naudit_log = \"/dev/stderr\"\n[backend]\naddress = \"{}\"\n\
+         [tls]\ncert = \"{cert}\"\nkey = \"{key}\"\nclient_ca = \"{ca}\"\n[[user]]\n\
+         name = \"app\"\npassword = \"app\"\n",
         real.address()
     );
     for (name, requires, settings) in accounts {
@@ -173,6 +174,20 @@ fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
                 "{name} {way:?}: {own:?} {through:?}"
             );
         }
+    }
+    // The audit trail names the certificate of who is let in, and of who is not.
+    for (user, words) in [
+        ("by_subject", "\"certificate_subject\":\"/CN=right\"}"),
+        (
+            "by_subject",
+            "\"certificate_subject\":\"/CN=wrong\",\"reason\":\"certificate-subject\"}",
+        ),
+        ("by_x509", "\"reason\":\"certificate-required\"}"),
+    ] {
+        let said = pool.said();
+        let of_user = |line: &&str| line.contains(&format!("\"user\":\"{user}\""));
+        let mut lines = said.lines().filter(of_user);
+        assert!(lines.any(|line| line.contains(words)), "{words}: {said}");
     }
     // The log has so many lines of failed logins in a second, and no more. A fast machine fails
     // more often than that, so each is tried until its line is there.

@@ -13,6 +13,7 @@ mod abandoned_results;
 mod account_limit;
 mod accounts;
 mod attributes;
+mod audit;
 mod backend_tls;
 mod calls;
 mod certificates;

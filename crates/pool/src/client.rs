@@ -87,7 +87,9 @@ pub(crate) enum ClientState {
 pub(crate) enum Proof {
     /// Not yet.
     Missing,
-    /// It has, and is counted among that user's clients.
+    /// It has, and is counted among that user's clients, and not let in yet.
+    Counted,
+    /// It is let in.
     Given,
     /// Proven, and changing its user.
     Changing,
@@ -381,6 +383,11 @@ impl<S> Client<S> {
     /// True if it has proven its user, and is counted among that user's clients.
     pub(crate) fn is_known(&self) -> bool {
         self.proof != Proof::Missing
+    }
+
+    /// True if it has been let in.
+    pub(crate) fn is_let_in(&self) -> bool {
+        matches!(self.proof, Proof::Given | Proof::Changing)
     }
 
     /// True if its login, or its change of user, has not ended.

@@ -468,6 +468,7 @@ impl<N: Net> Group<N> {
     fn on_question(&mut self, question: Question) {
         let said = match question.what {
             Wanted::Clients { from, busy } => self.survey().client_lines(from, busy),
+            Wanted::Holder => self.survey().holder_line(),
             Wanted::Backends => self.survey().backend_lines(),
             Wanted::Kill { id, query } => {
                 let ask = KillAsk {

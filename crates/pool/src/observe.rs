@@ -2,12 +2,13 @@
 //!
 //! [`figures`] is what a group counts and measures, [`metrics`] all that is published of it;
 //! [`log`] and [`statement_logs`] are lines, [`limited_log`] as many as a log can bear,
-//! about clients as [`who`] names them; [`refusals`] are counted by account;
+//! about clients as [`who`] names them; [`audit`] has their logins and ends; [`refusals`] are counted by account;
 //! [`telemetry`] and [`otel`] go to an OpenTelemetry collector; [`survey`] and [`listing`] show a
 //! group's clients and backends, with their [`programs`].
 //!
 //! Nothing here changes what a client gets, and no group waits for a reader.
 
+pub(crate) mod audit;
 pub(crate) mod figures;
 pub(crate) mod limited_log;
 pub(crate) mod listing;

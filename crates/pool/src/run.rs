@@ -204,6 +204,9 @@ impl Opening {
         if self.windows.is_first {
             privileges::give_up(&shared.settings(), &self.args)?;
         }
+        let settings = shared.settings();
+        let audit = settings.audit_log.as_ref();
+        shared.audit.begin(audit, self.before.is_none())?;
         groups.go();
         reload::watch(shared);
         let successor = Arc::new(Mutex::default());
@@ -249,8 +252,10 @@ impl Opening {
         }
         attend(&groups, signals, shared, board, started);
         otel::finish(shared);
+        let goes_on = say_goodbye(&groups.progress, &successor);
+        shared.audit.end(goes_on);
         // Unless another process accepts there.
-        if !say_goodbye(&groups.progress, &successor) && right.try_take() {
+        if !goes_on && right.try_take() {
             for listener in &listeners {
                 listener.remove_file();
             }

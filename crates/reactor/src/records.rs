@@ -327,6 +327,22 @@ enum Asked {
     Answered,
 }
 
+impl Records {
+    /// Names of its version and its cipher, as OpenSSL has them; where the name of a cipher says
+    /// how certificates are signed (TLS 1.2), that is left out.
+    #[must_use]
+    pub fn names(&self) -> (&'static str, &'static str) {
+        match (self.version, self.suite) {
+            (Version::V12, Suite::Aes128Gcm) => ("TLSv1.2", "ECDHE-AES128-GCM-SHA256"),
+            (Version::V12, Suite::Aes256Gcm) => ("TLSv1.2", "ECDHE-AES256-GCM-SHA384"),
+            (Version::V12, Suite::ChaCha20Poly1305) => ("TLSv1.2", "ECDHE-CHACHA20-POLY1305"),
+            (Version::V13, Suite::Aes128Gcm) => ("TLSv1.3", "TLS_AES_128_GCM_SHA256"),
+            (Version::V13, Suite::Aes256Gcm) => ("TLSv1.3", "TLS_AES_256_GCM_SHA384"),
+            (Version::V13, Suite::ChaCha20Poly1305) => ("TLSv1.3", "TLS_CHACHA20_POLY1305_SHA256"),
+        }
+    }
+}
+
 impl fmt::Debug for Records {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -5,6 +5,7 @@
 //! for a disk; reading waits for one where the cache has let go of the bytes. The caller bounds how
 //! much it does at once.
 
+use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -63,6 +64,21 @@ pub fn open(folder: &Path) -> io::Result<File> {
         .open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
+}
+
+/// Opens a file to write at its end, and makes it where it is not there. A pipe is not waited for.
+///
+/// # Errors
+/// The system's.
+pub fn open_at_end(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    (options
+        .append(true)
+        .create(true)
+        .mode(0o640)
+        .custom_flags(flags))
+    .open(path)
 }
 
 #[cfg(test)]

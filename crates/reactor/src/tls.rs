@@ -237,6 +237,15 @@ impl Tls {
         }
     }
 
+    /// Names of version and cipher of a server's side behind its handshake.
+    #[must_use]
+    pub fn names(&self) -> Option<(&'static str, &'static str)> {
+        match &self.stage {
+            Stage::Records(stream) => Some(stream.names()),
+            _ => None,
+        }
+    }
+
     /// True where the handshake went on from an earlier connection's.
     #[must_use]
     pub fn is_resumed(&self) -> bool {

@@ -118,6 +118,9 @@ pub enum LoginError {
     OutOfPlace(String),
 }
 
+/// Plugin that MySQL may name for an account that it does not have.
+const STAND_IN: &str = "sha256_password";
+
 impl fmt::Display for LoginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -130,6 +133,13 @@ impl fmt::Display for LoginError {
                 "the server (version {version}) does not offer {}, without which it cannot be \
                  used here",
                 missing.join(", ")
+            ),
+            LoginError::Plugin(name) if name == STAND_IN => write!(
+                f,
+                "the server wants this user authenticated by '{name}', as MySQL also says of names \
+                 that it does not know: look whether there is such an account for this host \
+                 (SELECT user, host, plugin FROM mysql.user); spoken are mysql_native_password and \
+                 caching_sha2_password"
             ),
             LoginError::Plugin(name) => write!(
                 f,

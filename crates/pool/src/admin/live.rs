@@ -430,7 +430,7 @@ mod tests {
             pinned_by: pin.map(|_| "SET @x".into()),
             memory_bytes: 0,
             unsent_bytes: 0,
-            is_tls: false,
+            tls: None,
             program: None,
             connected_seconds: 0.0,
             digest: 0,

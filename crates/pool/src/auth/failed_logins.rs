@@ -19,6 +19,7 @@ use crate::client::clients::Clients;
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
+use crate::observe::audit::{Happened, end};
 use crate::observe::figures::counts::Counts;
 use crate::observe::limited_log::LimitedLog;
 use crate::observe::who::Who;
@@ -59,6 +60,8 @@ pub(crate) struct Denial {
     pub(crate) error: ErrorCode,
     pub(crate) text: String,
     pub(crate) delay: Duration,
+    /// Why, as a word.
+    pub(crate) reason: &'static str,
 }
 
 /// When a client hears its error.
@@ -73,12 +76,16 @@ pub(crate) enum Heard {
 impl<N: Net> FailedLogins<'_, N> {
     /// Says why a connection cannot stay, in place of the greeting.
     pub(crate) fn turn_away(&mut self, sock: &N::Sock, refusal: &Refusal) {
-        let who = Who::at(self.net.peer(sock));
+        let peer = self.net.peer(sock);
+        let who = Who::at(peer);
         self.count(&who, refusal);
         self.log.login_refused(self.net.now(), &who, refusal);
         let mut out = Vec::new();
         put_err(&mut out, 0, refusal.code(), &refusal.to_string());
         let _ = self.net.write(sock, &out);
+        let why = (refusal.code().code, refusal.name());
+        self.shared
+            .note_for_audit(|| Happened::turned_away(peer, why));
     }
 
     fn count(&mut self, who: &Who, refusal: &Refusal) {
@@ -110,8 +117,18 @@ impl<N: Net> FailedLogins<'_, N> {
         if error.kind() == ErrorKind::InvalidData && !is_known {
             let refusal = Refusal::Tls(words_of(error));
             self.count_refused(key, &refusal);
+            self.audit(key, (refusal.code().code, refusal.name()));
         }
-        self.clients.close_later(key);
+        self.clients.close_for(key, end::DISCONNECTED);
+    }
+
+    /// Writes a login that has failed, or a change of user, into the audit trail.
+    pub(crate) fn audit(&self, key: ClientId, why: (u16, &'static str)) {
+        if let Some(client) = self.clients.get(key) {
+            let name = client.login.as_deref().map_or(&[][..], |login| &login.name);
+            self.shared
+                .note_for_audit(|| Happened::at_login(client, self.net, name, Some(why)));
+        }
     }
 
     /// Has a worker decrypt what a client sent for its password, or says why not. One of whom
@@ -149,6 +166,7 @@ impl<N: Net> FailedLogins<'_, N> {
                     error: refusal.code(),
                     text: refusal.to_string(),
                     delay: delay_at(level),
+                    reason: refusal.name(),
                 })
             }
         }
@@ -210,6 +228,7 @@ impl<N: Net> FailedLogins<'_, N> {
             error,
             text,
             delay: delay_at(level),
+            reason,
         })
     }
 
@@ -229,6 +248,7 @@ impl<N: Net> FailedLogins<'_, N> {
             };
             self.shared.refusals.note(&who, reason, GONE, now);
             self.log.login_failed(now, &who, reason, GONE);
+            self.audit(key, (ACCESS_DENIED.code, reason));
         }
     }
 
@@ -244,6 +264,7 @@ impl<N: Net> FailedLogins<'_, N> {
                 "Variable 'character_set_client' can't be set to the value of '{charset}'"
             ),
             delay: Duration::ZERO,
+            reason: "charset",
         })
     }
 
@@ -391,6 +412,7 @@ mod tests {
             error: ACCESS_DENIED,
             text: "no".into(),
             delay,
+            reason: "wrong-password",
         }
     }
 

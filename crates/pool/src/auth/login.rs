@@ -131,6 +131,11 @@ impl Login {
         }
     }
 
+    /// Notes the name that the client has given.
+    pub(crate) fn call(&mut self, name: &[u8]) {
+        self.name = cut(name, NAME_MAX);
+    }
+
     /// The first answer: a name, and mostly a proof in the plugin that the client chose. `fresh`
     /// is a nonce in case another plugin is wanted, `seq` the number of our next packet; `host` is
     /// where the client connects from.
@@ -142,7 +147,7 @@ impl Login {
         (host, fresh): (&ClientHost, Nonce),
         seq: u8,
     ) -> Outcome {
-        self.name = cut(login.user, NAME_MAX);
+        self.call(login.user);
         let identity = login_context.accounts.find(login.user, host);
         let wanted = identity.like.method;
         self.identity = Some(identity);
@@ -190,7 +195,7 @@ impl Login {
         nonces: Nonces,
         seq: u8,
     ) -> Outcome {
-        self.name = cut(name, NAME_MAX);
+        self.call(name);
         let identity = login_context.accounts.find(name, host);
         let like = &identity.like;
         let checks = self.secure || like.verifier.empty || like.sha2().is_some();

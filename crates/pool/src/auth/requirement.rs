@@ -58,7 +58,7 @@ impl Requirement {
 
 /// Issuer and subject of a certificate in DER, each on one line as OpenSSL writes it
 /// (`/C=SE/CN=x`); `None` where it is none.
-fn names(certificate: &[u8]) -> Option<(String, String)> {
+pub(crate) fn names(certificate: &[u8]) -> Option<(String, String)> {
     let (_, outer, _) = element(certificate)?;
     let (_, body, _) = element(outer)?;
     let (tag, _, rest) = element(body)?;

@@ -176,7 +176,7 @@ impl<N: Net> PoolMembers<'_, N> {
         }
         client.user = u16::try_from(user).unwrap_or(u16::MAX);
         if client.proof == Proof::Missing {
-            client.proof = Proof::Given;
+            client.proof = Proof::Counted;
         }
         let user = &self.settings.users[user];
         client.place.give_tickets(user.limits.high_prio_tickets);

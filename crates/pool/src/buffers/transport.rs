@@ -118,6 +118,11 @@ impl<S> Transport<S> {
         self.tls().is_some()
     }
 
+    /// Version and cipher of TLS, behind its handshake.
+    pub(crate) fn tls_names(&self) -> Option<(&'static str, &'static str)> {
+        self.tls()?.names()
+    }
+
     /// The certificate that the peer has shown and that has passed the check, in DER.
     pub(crate) fn peer_certificate(&self) -> Option<&[u8]> {
         self.tls()?.peer_certificate()

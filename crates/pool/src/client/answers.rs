@@ -15,6 +15,7 @@ use crate::client::{Handled, Proof};
 use crate::config::Settings;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::tokens::{BackendId, ClientId};
+use crate::observe::audit::Happened;
 use crate::observe::figures::counts::Counts;
 use crate::observe::figures::digests::Digests;
 use crate::observe::limited_log::LimitedLog;
@@ -148,6 +149,13 @@ impl<N: Net> Answers<'_, N> {
         let Some(view) = ClientView::of(key, self.to.clients, self.backends) else {
             return;
         };
+        if let Some(login) = &view.client.login {
+            let why = Some((refusal.code().code, refusal.name()));
+            let (client, net) = (view.client, &*self.to.net);
+            self.to
+                .shared
+                .note_for_audit(|| Happened::at_login(client, net, &login.name, why));
+        }
         let names = (self.settings, self.pools);
         let who = Who::of(view.client, view.backend, &*self.to.net, names);
         let refusals = &self.to.shared.refusals;
@@ -240,6 +248,11 @@ impl<N: Net> Answers<'_, N> {
         if let Some(client) = self.to.clients.get_mut(key) {
             if let Some(login) = client.login.take() {
                 proof = login.certificate_proof();
+                let net = &*self.to.net;
+                let account = client.user_name(self.settings, self.pools).unwrap_or("");
+                self.to.shared.note_for_audit(|| {
+                    Happened::at_login(client, net, &login.name, None).of_account(account)
+                });
             }
             client.proof = Proof::Given;
             reports = client.schema_report(server);
@@ -254,6 +267,9 @@ impl<N: Net> Answers<'_, N> {
         self.ok(key, &ok);
         if let Some(client) = self.to.clients.get_mut(key) {
             client.begin_compression();
+        }
+        if self.to.shared.audit.is_on() {
+            self.to.clients.note_address(key, &*self.to.net);
         }
     }
 

@@ -14,7 +14,10 @@
 use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::group::tokens::{BackendId, ClientId};
-use reactor::Slots;
+use crate::observe::audit::end;
+use reactor::{Net, Slots};
+use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 
 /// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
@@ -26,6 +29,11 @@ pub(crate) struct Clients<S> {
     slots: Slots<Client<S>, ClientId>,
     /// Clients to be closed at the end of the turn.
     closing: Vec<ClientId>,
+    /// Why clients that leave do so, as words of the audit trail.
+    ends: HashMap<ClientId, &'static str>,
+    /// Addresses that clients came from, while there is an audit trail: a socket that was reset
+    /// does not tell it any more.
+    addresses: HashMap<ClientId, SocketAddr>,
     /// The last id that was given out, counted in this group, and whether it has begun again.
     counted: (u32, bool),
 }
@@ -35,6 +43,8 @@ impl<S> Default for Clients<S> {
         Clients {
             slots: Slots::default(),
             closing: Vec::new(),
+            ends: HashMap::new(),
+            addresses: HashMap::new(),
             counted: (0, false),
         }
     }
@@ -67,6 +77,34 @@ impl<S> Clients<S> {
         }
     }
 
+    /// Notes why a client leaves, unless that is known already.
+    pub(crate) fn note_end(&mut self, key: ClientId, reason: &'static str) {
+        let client = self.slots.get(key);
+        if client.is_some_and(|client| client.state() != ClientState::Moving) {
+            self.ends.entry(key).or_insert(reason);
+        }
+    }
+
+    /// Notes that a client must go, and why.
+    pub(crate) fn close_for(&mut self, key: ClientId, reason: &'static str) {
+        self.note_end(key, reason);
+        self.close_later(key);
+    }
+
+    /// Notes the address that a client has come from.
+    pub(crate) fn note_address<N: Net<Sock = S>>(&mut self, key: ClientId, net: &N) {
+        let client = self.slots.get(key);
+        if let Some(address) = client.and_then(|client| client.transport.peer(net)) {
+            self.addresses.insert(key, address);
+        }
+    }
+
+    /// Takes the reason for which a client leaves, and the address that was noted.
+    pub(crate) fn take_end(&mut self, key: ClientId) -> (&'static str, Option<SocketAddr>) {
+        let end = self.ends.remove(&key).unwrap_or(end::CLOSED);
+        (end, self.addresses.remove(&key))
+    }
+
     /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
     /// that of those behind the client.
     pub(crate) fn unbind(
@@ -94,7 +132,7 @@ impl<S> Clients<S> {
             _ => false,
         };
         if idle {
-            self.close_later(key);
+            self.close_for(key, end::DRAIN);
         }
     }
 

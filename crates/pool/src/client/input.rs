@@ -20,6 +20,7 @@ use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
 use crate::limits::unfinished::{InputRoom, Takes};
+use crate::observe::audit::end;
 use crate::observe::figures::counts::Counts;
 use reactor::{Net, Read};
 use std::io;
@@ -94,7 +95,7 @@ impl<N: Net> FromClient<'_, N> {
         if in_lane || client.waits_to_log_in() {
             // Nothing of its statement has been executed, and nobody is there for the reply.
             self.counts.gave_up += u64::from(in_lane);
-            self.clients.close_later(key);
+            self.clients.close_for(key, end::DISCONNECTED);
         }
     }
 
@@ -160,7 +161,7 @@ impl<N: Net> FromClient<'_, N> {
             Read::Blocked => Err(Got::Nothing),
             Read::Failed(error) => Err(Got::Failed(error)),
             Read::End => {
-                self.clients.close_later(key);
+                self.clients.close_for(key, end::DISCONNECTED);
                 Err(Got::Nothing)
             }
         }
@@ -217,7 +218,7 @@ impl<N: Net> FromClient<'_, N> {
                     Some(Read::Bytes(n)) if n > 0 => continue,
                     // Nothing came, and it is not said that nothing will.
                     Some(Read::Bytes(_)) => {
-                        self.clients.close_later(key);
+                        self.clients.close_for(key, end::DISCONNECTED);
                         return Got::Nothing;
                     }
                     Some(read) => match self.came(key, read) {
@@ -274,7 +275,9 @@ impl<N: Net> FromClient<'_, N> {
             match read {
                 Read::Blocked => {}
                 Read::Bytes(n) if bytes[..n] != QUIT => client.keep_input(&bytes[..n]),
-                Read::Bytes(_) | Read::End | Read::Failed(_) => self.clients.close_later(key),
+                Read::Bytes(_) | Read::End | Read::Failed(_) => {
+                    self.clients.close_for(key, end::DISCONNECTED);
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::client::{ClientState, Output};
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::slow_readers::{Keeps, NextOfSpool, SlowReaders};
+use crate::observe::audit::end;
 use crate::scheduler::bulk::{Bulk, Piece};
 use reactor::{Net, Write};
 use session::meter::Meter;
@@ -53,7 +54,7 @@ impl<N: Net> ToClient<'_, N> {
                 match client.transport.write(self.net, rest) {
                     Write::Bytes(n) => rest = &rest[n..],
                     Write::Blocked => break,
-                    Write::Failed(_) => return self.clients.close_later(key),
+                    Write::Failed(_) => return self.clients.close_for(key, end::DISCONNECTED),
                 }
             }
         }
@@ -135,7 +136,7 @@ impl<N: Net> ToClient<'_, N> {
 
     /// Its connection is broken: no backend is read for it.
     fn give_up(&mut self, key: ClientId) -> Option<BackendId> {
-        self.clients.close_later(key);
+        self.clients.close_for(key, end::DISCONNECTED);
         None
     }
 }

@@ -93,6 +93,7 @@ fn follow(shared: &Shared, settings: &mut Settings) -> Result<Changes, String> {
     if style != (old.log_format, old.log_level) {
         log::set_style(style.0, style.1);
     }
+    shared.audit.open(settings.audit_log.as_ref())?;
     Ok(changes)
 }
 

@@ -14,6 +14,7 @@ use crate::config::row::{
     Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of,
 };
 use crate::config::row::{UpToTwo, table, take, wrong_type};
+use crate::observe::audit::AuditLog;
 use crate::observe::log::statement::StatementLog;
 use crate::observe::log::{Level, LogFormat};
 use crate::scheduler::priority::{Mode, Priority};
@@ -210,6 +211,12 @@ table! {
             /// others.
             statement_log_per_s_max: u32 {
                 .number("statements a second", 1, 1_000_000).or_number(1000)
+            }
+
+            /// Write each login, failed login, change of user and end of a client here: the path of
+            /// a file, or `syslog`. See [Audit trail](signals-and-log.md#audit-trail).
+            audit_log: Option<AuditLog> {
+                .of(Kind::Text("the path of a file, or syslog")).or_nothing("off")
             }
 
             /// Form of the log's lines: text or json.
@@ -1041,6 +1048,16 @@ impl FromValue for HttpAddress {
 impl FromValue for StatementLog {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         named(row, value, StatementLog::from_name)
+    }
+}
+
+impl FromValue for AuditLog {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        match String::from_value(row, value)?.as_str() {
+            "syslog" => Ok(AuditLog::Syslog),
+            "" => wrong_type(row),
+            path => Ok(AuditLog::File(path.into())),
+        }
     }
 }
 

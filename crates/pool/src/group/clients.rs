@@ -28,6 +28,7 @@ use crate::group::Group;
 use crate::group::tasks::Task;
 use crate::group::tokens::ClientId;
 use crate::limits::addresses::CountedAddress;
+use crate::observe::audit::end;
 use crate::scheduler::client_turn::ClientTurn;
 use crate::server::facts::ServerFacts;
 use reactor::{Address, Event, Net};
@@ -360,7 +361,16 @@ impl<N: Net> Group<N> {
             self.failed_logins().note_refused(key, refusal);
         }
         self.answers().refuse(key, refusal);
+        self.clients.note_end(key, refusal.name());
         self.leave(key);
+    }
+
+    /// Writes into the audit trail that the clients that are still here are cut off.
+    pub(crate) fn note_cut_off(&mut self) {
+        for key in self.clients.keys() {
+            let (_, address) = self.clients.take_end(key);
+            self.logs().closed(key, (end::DRAIN, address));
+        }
     }
 
     /// Closes a client once its last bytes are sent.
@@ -399,7 +409,8 @@ impl<N: Net> Group<N> {
         self.failed_logins().note_gone(key);
         self.gtids.remove(&key);
         self.address_counts().leave(key);
-        self.logs().closed(key);
+        let end = self.clients.take_end(key);
+        self.logs().closed(key, end);
         self.waiters().forget(key);
         self.room().uncount(key);
         // Where the other process has its backend, this one forgets that, and says nothing on it.

@@ -20,6 +20,7 @@ use crate::limits::memory::{self, ClientMemory};
 use crate::limits::slow_readers::collecting::CollectingGroups;
 use crate::limits::spool::{BLOCK, OfAll, SpoolUse};
 use crate::limits::spool_jobs::{SpoolDone, SpoolJobs};
+use crate::observe::audit::{AuditTrail, Happened};
 use crate::observe::listing::Question;
 use crate::observe::log::{self, note};
 use crate::observe::programs::Programs;
@@ -142,6 +143,8 @@ pub struct Shared {
     pub(crate) watch_trigger: WatchTrigger,
     /// Refusals by account.
     pub(crate) refusals: Refusals,
+    /// Logins and ends of clients, for those who audit them.
+    pub(crate) audit: Arc<AuditTrail>,
     /// Names of clients' programs.
     pub(crate) programs: Programs,
     /// Errors of the server, by number.
@@ -201,6 +204,7 @@ impl Shared {
             code_catalogue: CodeCatalogue::new(&settings),
             schemas_defined: SchemasDefined::default(),
             refusals: Refusals::default(),
+            audit: Arc::default(),
             programs: Programs::default(),
             lock_questions: LockQuestions::default(),
             accounts: Accounts::new(accounts_of(&settings.users)),
@@ -241,6 +245,13 @@ impl Shared {
             errors: ErrorCounts::default(),
             telemetry: None,
             paused: AtomicBool::new(false),
+        }
+    }
+
+    /// Writes what has happened to a client into the audit trail, if there is one.
+    pub(crate) fn note_for_audit<'a>(&self, happened: impl FnOnce() -> Happened<'a>) {
+        if self.audit.is_on() {
+            self.audit.note(&happened(), &self.programs);
         }
     }
 

@@ -20,6 +20,7 @@ use crate::group::backends::outages::silence;
 use crate::group::clients::long_commands::LONG_COMMAND;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::observe::audit::end;
 use crate::observe::log::statement::StatementLog;
 use crate::statements::kill::meaning::kill_of_command;
 use crate::statements::own_ok::OwnOk;
@@ -110,7 +111,7 @@ impl<N: Net> Group<N> {
             return self.waiters().wait_outside(key);
         }
         match command {
-            Command::Quit => self.clients.close_later(key),
+            Command::Quit => self.clients.close_for(key, end::QUIT),
             Command::Ping => match self.dead_end(key) {
                 Some(why) => self.end_client(key, &why),
                 None => self.answers().pong(key),

@@ -28,6 +28,8 @@ pub(crate) enum Wanted {
     /// A page of clients, of which so many are passed over; `busy`: only of those that have a
     /// backend or wait for one.
     Clients { from: usize, busy: bool },
+    /// The client that holds most memory.
+    Holder,
     /// All backends.
     Backends,
     /// That a client, or its statement, is ended.
@@ -74,7 +76,8 @@ pub(crate) struct ClientLine {
     pub(crate) pinned_by: Option<String>,
     pub(crate) memory_bytes: usize,
     pub(crate) unsent_bytes: usize,
-    pub(crate) is_tls: bool,
+    /// Version and cipher of TLS.
+    pub(crate) tls: Option<(&'static str, &'static str)>,
     /// Name of its program.
     pub(crate) program: Option<Arc<str>>,
     pub(crate) connected_seconds: f64,

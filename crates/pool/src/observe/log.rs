@@ -128,7 +128,7 @@ events! {
     Waiting "waiting" Warning "the server cannot be reached at start; the pool waits for it",
     Http "http" Info "HTTP is served, and where",
     Console "console" Info "the console is served, and where",
-    ConsoleLogin "console-login" Info "a login at the console",
+    ConsoleLogin "console-login" Info "an account has logged in at the console; once an hour from a host",
     ConsoleDenied "console-denied" Warning "a failed login at the console",
     ConsoleCommand "console-command" Warning
         "a command at the console; why, where it was refused",
@@ -181,6 +181,8 @@ events! {
     OtelBack "otel-back" Info "it accepts again",
     SlowStatement "slow-statement" Warning "a statement took `slow_statement_ms` or longer",
     Statement "statement" Info "a statement has ended, and `statement_log` is on",
+    AuditLost "audit-lost" Warning
+        "lines of the audit trail could not be written; `omitted` counts them",
     LinesLost "lines-lost" Warning
         "lines that could not be written in time; `omitted` counts them",
 }

@@ -445,6 +445,9 @@ metrics! {
     Counter Pool "onramp_pool_login_failures_total" []
         "Logins with a wrong name or password."
         |pool, out| out.set(&[], pool.total.census.counts.denied);
+    Counter Pool "onramp_pool_audit_lines_lost_total" []
+        "Lines of the audit trail (audit_log) that could not be written, or not in time."
+        |pool, out| out.set(&[], pool.shared.audit.lost());
     Counter Pool "onramp_pool_clients_closed_total" ["reason"]
         "Clients closed by the pool: memory (more than their share), slow_reader (did not read \
          while others waited), idle (idle_s_max, wait_timeout), time_limit, input_stalled (stopped \

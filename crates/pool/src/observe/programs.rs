@@ -41,6 +41,13 @@ impl Programs {
         Program(next)
     }
 
+    /// The name of this one.
+    pub(crate) fn name(&self, program: Program) -> Option<Arc<str>> {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = names.iter();
+        names.find_map(|(name, number)| (*number == program.0).then(|| name.clone()))
+    }
+
     /// All names by their numbers, as of this moment.
     pub(crate) fn names(&self) -> BTreeMap<u8, Arc<str>> {
         let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);

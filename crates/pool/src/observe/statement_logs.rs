@@ -19,6 +19,7 @@ use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::observe::audit::Happened;
 use crate::observe::figures::digests::Digests;
 use crate::observe::log::line_limit::LineLimit;
 use crate::observe::log::statement::{StatementFacts, StatementLog, may_hold_secret};
@@ -27,6 +28,7 @@ use reactor::{Address, Net, Slots, Time};
 use session::reply_summary::ReplySummary;
 use sql::lex::LexMode;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::attributes::{Form, header_len};
@@ -257,8 +259,20 @@ impl<N: Net> Logging<'_, N> {
         }
     }
 
-    /// A client is closed.
-    pub(crate) fn closed(&mut self, key: ClientId) {
+    /// A client from this address is closed, for this reason.
+    pub(crate) fn closed(
+        &mut self,
+        key: ClientId,
+        (end, address): (&'static str, Option<SocketAddr>),
+    ) {
+        if let Some(client) = self.clients.get(key).filter(|c| c.is_let_in())
+            && client.state() != ClientState::Moving
+        {
+            let name = client.user_name(self.settings, self.pools).unwrap_or("");
+            let who = (name, address);
+            self.shared
+                .note_for_audit(|| Happened::at_end(client, self.net, who, end));
+        }
         if !self.logs.notes.is_empty() {
             self.cut(key, None, "client-closed");
         }
@@ -413,6 +427,7 @@ mod tests {
     use super::*;
     use crate::backend::Purpose;
     use crate::group::scripted::{Scripted, shared};
+    use crate::observe::audit::end;
     use session::state::Session;
     use std::rc::Rc;
     use wire::command::ReplyShape;
@@ -497,7 +512,7 @@ mod tests {
                 logging.ended(key, &command, Duration::ZERO, &ReplySummary::default());
             },
             |logging, key| logging.own_error(key, 1158),
-            |logging, key| logging.closed(key),
+            |logging, key| logging.closed(key, (end::QUIT, None)),
         ];
         for end in ends {
             bench.sends(key, "SELECT 1");
@@ -522,7 +537,7 @@ mod tests {
         bench.sends(key, "SELECT 1");
         bench.sends(key, "SELECT 1");
         assert_eq!(bench.text(key), Some("SELECT ?"));
-        bench.logging().closed(key);
+        bench.logging().closed(key, (end::QUIT, None));
         bench.sends(key, "SELECT 2");
         assert_eq!(bench.text(key), None, "one line a second");
     }

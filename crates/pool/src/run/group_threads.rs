@@ -258,6 +258,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
             turns.publishing += Time::now().since(now);
         }
     }
+    group.note_cut_off();
     if upgrade.leaves() {
         group.order(Order::Reconnect);
     }

@@ -89,6 +89,11 @@ impl Stream {
         }
     }
 
+    /// Names of its version and its cipher.
+    pub(crate) fn names(&self) -> (&'static str, &'static str) {
+        self.records.names()
+    }
+
     /// True if it can go on elsewhere: it has not ended, and everything has been sent.
     pub(crate) fn may_go(&self) -> bool {
         let is_sent = self.records.is_settled() && self.unsent.is_empty();

@@ -17,6 +17,7 @@ use crate::group::Group;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::timeouts::Limits;
+use crate::observe::audit::end;
 use crate::observe::log::{Event, note};
 use reactor::Net;
 use session::last_statement::PendingReadBack;
@@ -163,6 +164,7 @@ impl<N: Net> Group<N> {
                 error: ErrorCode { code, state },
                 text: text.into(),
                 delay: Duration::ZERO,
+                reason: "schema",
             };
             self.not_let_in(owner, &denial);
             return self.tasks.add(Task::Read(owner));
@@ -184,7 +186,10 @@ impl<N: Net> Group<N> {
             client.last.lose_conditions();
         }
         match end.leaves {
-            true => self.leave(owner),
+            true => {
+                self.clients.note_end(owner, end.refusal.name());
+                self.leave(owner);
+            }
             false => self.tasks.add(Task::Read(owner)),
         }
     }
@@ -299,7 +304,7 @@ impl<N: Net> Group<N> {
             }
             // Its text has made the server end the connection, as a server does: without a word.
             ClientState::Running if client.is_pinned_for(RELEASED) => {
-                self.clients.close_later(owner)
+                self.clients.close_for(owner, end::LOST)
             }
             ClientState::Running if !amid_packet => {
                 // What was to be read back is lost as well.
@@ -311,12 +316,14 @@ impl<N: Net> Group<N> {
                 };
                 // The session went with the connection, as it would have without a pool.
                 if keeps || !client.change_state(ClientState::Idle, now) {
+                    self.clients.note_end(owner, end::LOST);
                     return self.leave(owner);
                 }
                 self.tasks.add(Task::Read(owner));
             }
             ClientState::Feeding => {
                 self.answers().refuse(owner, &loss.refusal());
+                self.clients.note_end(owner, end::LOST);
                 self.leave(owner);
             }
             // The server has found before the sweep that the client's time is over.
@@ -333,8 +340,13 @@ impl<N: Net> Group<N> {
                 self.end_idle(owner);
             }
             // Half a packet has been sent, or the session was on the backend alone.
-            _ if cause == LossCause::Reset => self.reset_later(owner),
-            _ => self.clients.close_later(owner),
+            _ => {
+                self.clients.note_end(owner, end::LOST);
+                match cause {
+                    LossCause::Reset => self.reset_later(owner),
+                    _ => self.clients.close_later(owner),
+                }
+            }
         }
     }
 

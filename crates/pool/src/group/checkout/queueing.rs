@@ -81,6 +81,7 @@ impl<N: Net> Group<N> {
         };
         client.pins.forget_plan();
         if client.state() == ClientState::Opening {
+            self.clients.note_end(key, refusal.name());
             return self.leave(key);
         }
         let len = client.command_len();

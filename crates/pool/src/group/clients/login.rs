@@ -111,6 +111,9 @@ impl<N: Net> Group<N> {
         }
         let collation = u16::from(parsed.collation);
         client.collation = collation;
+        if let Some(login) = &mut client.login {
+            login.call(parsed.user);
+        }
         if let Some(denial) = self.failed_logins().of_charset(Some(collation)) {
             return self.not_let_in(key, &denial);
         }
@@ -182,7 +185,7 @@ impl<N: Net> Group<N> {
             }
             Outcome::Denied(seq, with_password) => {
                 client.seq = seq;
-                let name = std::mem::take(&mut login.name);
+                let name = login.name.clone();
                 client.login = Some(login);
                 let denial = (self.failed_logins()).deny(key, &name, with_password, bar);
                 if let Some(denial) = denial {

@@ -24,6 +24,7 @@ use crate::group::Group;
 use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
 use crate::limits::memory::{memory_of, shortage};
+use crate::observe::audit::end;
 use crate::observe::log::{Event, note_of};
 use reactor::Net;
 use std::sync::PoisonError;
@@ -107,7 +108,9 @@ impl<N: Net> Group<N> {
             ),
         );
         let between = matches!(client.state(), ClientState::Idle | ClientState::Waiting);
-        if between && client.output.is_none() {
+        let hears = between && client.output.is_none();
+        self.clients.note_end(key, end::MEMORY);
+        if hears {
             let limit = InputLimit::Share { max: share };
             self.refuse_input(key, &Refusal::Input { len: held, limit });
         }

@@ -123,6 +123,7 @@ impl<N: Net> Group<N> {
                 error: UNKNOWN_COM,
                 text: "Unknown command".into(),
                 delay: CHANGE_DELAY,
+                reason: "too-many-changes",
             };
             self.hold_back(key, After::NextCommand, &denial);
             return Handled::Used;
@@ -145,6 +146,7 @@ impl<N: Net> Group<N> {
         let greeted = nonce_of_connection(&nonce_key, client.id);
         let mut login = Login::new(fresh, client.transport.is_secure());
         login.is_tls = client.transport.is_tls();
+        login.call(change.user);
         login.before = Some(Before {
             session: before,
             pool: client.pool,
@@ -256,11 +258,14 @@ impl<N: Net> Group<N> {
     /// The word is held back for its delay where it is the end.
     pub(crate) fn not_let_in(&mut self, key: ClientId, denial: &Denial) {
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
+        let why = (denial.error.code, denial.reason);
+        self.failed_logins().audit(key, why);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let before = client.login.take().and_then(|login| login.before);
         let Some(before) = before.filter(|_| mariadb) else {
+            self.clients.note_end(key, denial.reason);
             return self.hold_back(key, After::End, denial);
         };
         let users = &self.settings.users;

@@ -8,6 +8,7 @@ use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::timeouts::{Late, OverTime};
+use crate::observe::audit::end;
 use reactor::Net;
 use sql::lex::Server;
 use wire::errors;
@@ -39,10 +40,12 @@ impl<N: Net> Group<N> {
                     self.unread().end_spooled(key);
                     continue;
                 }
-                Late::Stalled if matches!(self.shared.server.flavour, Server::MariaDb(_)) => {
-                    self.reset_later(key);
+                Late::Stalled => {
+                    self.clients.note_end(key, end::STALLED);
+                    if matches!(self.shared.server.flavour, Server::MariaDb(_)) {
+                        self.reset_later(key);
+                    }
                 }
-                Late::Stalled => {}
             }
             self.clients.close_later(key);
         }
@@ -51,6 +54,7 @@ impl<N: Net> Group<N> {
     /// Closes an idle client in the words of the server.
     pub(crate) fn end_idle(&mut self, key: ClientId) {
         self.counts.idle_closed += 1;
+        self.clients.note_end(key, end::IDLE);
         match self.shared.server.flavour {
             Server::MariaDb(_) => return self.reset_later(key),
             Server::MySql(WORDS_SINCE..) => {}
@@ -87,7 +91,7 @@ impl<N: Net> Group<N> {
         }
         for key in self.time_limits().silent_clients(sweep) {
             self.counts.too_slow += 1;
-            self.clients.close_later(key);
+            self.clients.close_for(key, end::SILENT);
         }
         for backend in self.backends.keys() {
             match self.time_limits().overdue(backend) {

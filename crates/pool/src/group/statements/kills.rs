@@ -17,6 +17,7 @@ use crate::group::Group;
 use crate::group::shared::Order;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId, KillConnectionId};
+use crate::observe::audit::end;
 use crate::statements::kill::connection::{Around, Ended, KillConnection};
 use crate::statements::kill::fate::Fate;
 use crate::statements::kill::jobs::{Asker, KillAsk, KillEnd};
@@ -98,6 +99,7 @@ impl<N: Net> Group<N> {
             self.answers()
                 .error(key, errors::CONNECTION_KILLED, "Connection was killed");
         }
+        self.clients.note_end(key, end::KILLED);
         self.leave(key);
         Handled::Used
     }
@@ -134,6 +136,10 @@ impl<N: Net> Group<N> {
     pub(crate) fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
         let fate = ask.fate(&self.clients, &self.backends, &self.backend_pools);
         self.note_killed(ask, &fate);
+        let end = match ask.user {
+            Some(_) => end::KILLED,
+            None => end::KILLED_AT_CONSOLE,
+        };
         match fate {
             Fate::Ended(end) => return Some(end),
             Fate::GiveUp(victim) => self.give_up(victim, &Refusal::Interrupted),
@@ -154,7 +160,7 @@ impl<N: Net> Group<N> {
                     self.return_to_idle(victim);
                 }
             }
-            Fate::Close(victim) => self.clients.close_later(victim),
+            Fate::Close(victim) => self.clients.close_for(victim, end),
             Fate::Interrupt {
                 backend: backend_id,
                 job,
@@ -170,7 +176,7 @@ impl<N: Net> Group<N> {
                 backend: backend_id,
                 job,
             } => {
-                self.clients.close_later(victim);
+                self.clients.close_for(victim, end);
                 self.clients.unbind(victim, &mut self.backends);
                 self.retire(backend_id);
                 self.kill_connection.push(job);

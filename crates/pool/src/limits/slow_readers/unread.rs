@@ -13,6 +13,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::slow_readers::{Crowd, Demand, NO_ROOM, Relief, SlowReaders};
 use crate::limits::spool_jobs::SpoolDone;
 use crate::limits::timeouts::DISK_MAX;
+use crate::observe::audit::end;
 use crate::observe::figures::counts::Counts;
 use crate::observe::log::{Event, note_of};
 use crate::observe::who::Who;
@@ -147,7 +148,7 @@ impl<N: Net> Unread<'_, N> {
             ),
         );
         self.counts.slow_closed += 1;
-        self.clients.close_later(key);
+        self.clients.close_for(key, end::READER);
     }
 }
 

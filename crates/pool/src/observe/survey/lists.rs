@@ -68,7 +68,7 @@ impl<S> ClientView<'_, S> {
             memory_bytes: client.kept_bytes(),
             unsent_bytes: (client.output.as_ref())
                 .map_or(0, |output| output.bytes.len().saturating_sub(output.sent)),
-            is_tls: client.transport.is_tls(),
+            tls: client.transport.tls_names(),
             program: beside.program,
             connected_seconds: now.since(client.place.arrival.time()).as_secs_f64(),
             digest: client.statement.digest,
@@ -112,25 +112,36 @@ fn is_busy<S>(client: &Client<S>) -> bool {
 impl<N: Net> Survey<'_, N> {
     /// A page of clients from this one on, and whether it is the last one.
     pub(crate) fn client_lines(&self, from: usize, busy: bool) -> Said {
-        let programs = self.shared.programs.names();
         let wanted = |client: &Client<N::Sock>| !busy || is_busy(client);
         let clients = self.clients.iter().filter(|(_, client)| wanted(client));
-        let lines: Vec<ClientLine> = (clients.skip(from).take(PAGE))
-            .filter_map(|(key, client)| {
-                let beside = Beside {
-                    user: client.user_name(self.settings, self.pools),
-                    peer: Peer::from(client.transport.peer(self.net)),
-                    group: self.index,
-                    program: client.place.arrival.program.name(&programs).cloned(),
-                    statement: self.statement_of(key, client),
-                    bytes: self.net.bytes(client.transport.sock()),
-                    now: self.net.now(),
-                };
-                Some((self.client_view(key)?).listed(beside))
-            })
-            .collect();
+        let lines = self.lines_of(clients.skip(from).take(PAGE).map(|(key, _)| key));
         let is_last = lines.len() < PAGE;
         Said::Clients(lines, is_last)
+    }
+
+    /// The client that holds most memory, if there is a client.
+    pub(crate) fn holder_line(&self) -> Said {
+        let clients = self.clients.iter();
+        let most = clients.max_by_key(|(_, client)| client.kept_bytes());
+        Said::Clients(self.lines_of(most.into_iter().map(|(key, _)| key)), true)
+    }
+
+    fn lines_of(&self, keys: impl Iterator<Item = ClientId>) -> Vec<ClientLine> {
+        let programs = self.shared.programs.names();
+        let line = |key| {
+            let client = self.clients.get(key)?;
+            let beside = Beside {
+                user: client.user_name(self.settings, self.pools),
+                peer: Peer::from(client.transport.peer(self.net)),
+                group: self.index,
+                program: client.place.arrival.program.name(&programs).cloned(),
+                statement: self.statement_of(key, client),
+                bytes: self.net.bytes(client.transport.sock()),
+                now: self.net.now(),
+            };
+            Some((self.client_view(key)?).listed(beside))
+        };
+        keys.filter_map(line).collect()
     }
 
     /// Text of the statement that a client runs, waits with, or has run last where it keeps its

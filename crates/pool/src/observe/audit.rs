@@ -1,0 +1,541 @@
+//! The audit trail: a line of JSON for each login, failed login, change of user and end of a client.
+//!
+//! The problem: who was let in, from where, and why they went has to be told to those who never
+//! look at the log, in a form that their programs read already. The mechanism: a line is an object
+//! with the names of MySQL Enterprise Audit in its JSON format, which Percona's audit log filter
+//! writes too, and which Elastic's module `mysqlenterprise` and others read; what those do not
+//! have (TLS, certificate, port, reason) stands in `connection_data`. A group makes the line and
+//! hands it to a thread, which writes it to a file or to syslog.
+//!
+//! Invariants: no group waits for the disk; a line is one valid object, whatever a client calls
+//! itself; what cannot be written is counted, and said in the log; each client that was let in has
+//! one line for that and one for its end, in whichever process it ends.
+//!
+//! Bounds: [`LINES_MAX`] lines wait, and each value of a client's has at most [`VALUE_MAX`] bytes.
+
+use crate::auth::requirement::names;
+use crate::client::{Client, Proof};
+use crate::observe::log::{Event, Facts, note_of};
+use crate::observe::programs::{Program, Programs};
+use reactor::Net;
+use serde_json::{Value, json};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Lines that wait to be written.
+const LINES_MAX: usize = 4096;
+/// Bytes of a value that a client has given; the rest is left out.
+const VALUE_MAX: usize = 256;
+/// At the end of the program, lines that wait get this time to be written.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
+/// Socket of the system's log.
+const SYSLOG: &str = "/dev/log";
+/// Facility authpriv, severity info.
+const SYSLOG_PRIORITY: u8 = 10 << 3 | 6;
+
+/// Reasons for which clients end, where a refusal does not name one.
+pub(crate) mod end {
+    /// It said goodbye (COM_QUIT).
+    pub(crate) const QUIT: &str = "quit";
+    /// Its connection ended without a goodbye.
+    pub(crate) const DISCONNECTED: &str = "disconnected";
+    /// It said nothing for `idle_s_max` or `wait_timeout`.
+    pub(crate) const IDLE: &str = "idle-timeout";
+    /// It stopped within a command, or in front of its reply.
+    pub(crate) const STALLED: &str = "stalled";
+    /// Its host acknowledges nothing.
+    pub(crate) const SILENT: &str = "silent";
+    pub(crate) const KILLED: &str = "killed";
+    pub(crate) const KILLED_AT_CONSOLE: &str = "killed-at-console";
+    /// The pool drained.
+    pub(crate) const DRAIN: &str = "drain";
+    pub(crate) const MEMORY: &str = "memory-share";
+    pub(crate) const READER: &str = "reader-closed";
+    /// Its connection to the server was lost.
+    pub(crate) const LOST: &str = "backend-lost";
+    /// None of these; the log may say more.
+    pub(crate) const CLOSED: &str = "closed";
+}
+
+/// Destination of the lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditLog {
+    /// The system's log.
+    Syslog,
+    /// A file, to the end of which they are written.
+    File(PathBuf),
+}
+
+impl fmt::Display for AuditLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuditLog::Syslog => f.write_str(SYSLOG),
+            AuditLog::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// An event of a client, with all that its line says.
+#[derive(Debug, Default)]
+pub(crate) struct Happened<'a> {
+    event: &'static str,
+    id: u32,
+    /// Address that the client came from, where it has one and that is known.
+    address: Option<SocketAddr>,
+    is_local: bool,
+    /// The account that the client has, or wants to have.
+    account: &'a [u8],
+    /// Name that the client has given.
+    name: &'a [u8],
+    /// Number of the error that it got; 0: of none.
+    status: Option<u16>,
+    reason: Option<&'static str>,
+    schema: Option<&'a [u8]>,
+    program: Program,
+    /// Version and cipher.
+    tls: Option<(&'static str, &'static str)>,
+    /// Subject of its certificate.
+    subject: Option<String>,
+}
+
+impl<'a> Happened<'a> {
+    fn to<N: Net>(client: &'a Client<N::Sock>, net: &N, name: &'a [u8]) -> Happened<'a> {
+        let certificate = client.transport.peer_certificate();
+        Happened {
+            event: "disconnect",
+            id: client.id,
+            address: client.transport.peer(net),
+            is_local: client.transport.is_local(),
+            account: name,
+            name,
+            schema: client.session.schema.as_deref(),
+            program: client.place.arrival.program,
+            tls: client.transport.tls_names(),
+            subject: certificate.and_then(names).map(|(_, subject)| subject),
+            ..Happened::default()
+        }
+    }
+
+    /// A login, or a change of user, has ended; `why`: with this error, for this reason.
+    pub(crate) fn at_login<N: Net>(
+        client: &'a Client<N::Sock>,
+        net: &N,
+        name: &'a [u8],
+        why: Option<(u16, &'static str)>,
+    ) -> Happened<'a> {
+        Happened {
+            event: match client.proof {
+                Proof::Changing => "change_user",
+                _ => "connect",
+            },
+            status: Some(why.map_or(0, |why| why.0)),
+            reason: why.map(|why| why.1),
+            ..Happened::to(client, net, name)
+        }
+    }
+
+    /// It is this account that the name means.
+    pub(crate) fn of_account(self, account: &'a str) -> Happened<'a> {
+        let account = account.as_bytes();
+        Happened { account, ..self }
+    }
+
+    /// A client that was let in ends. `address`: that which it came from.
+    pub(crate) fn at_end<N: Net>(
+        client: &'a Client<N::Sock>,
+        net: &N,
+        (account, address): (&'a str, Option<SocketAddr>),
+        reason: &'static str,
+    ) -> Happened<'a> {
+        let happened = Happened::to(client, net, account.as_bytes());
+        Happened {
+            address: address.or(happened.address),
+            reason: Some(reason),
+            ..happened
+        }
+    }
+
+    /// A connection is refused in place of a greeting.
+    pub(crate) fn turned_away(
+        address: Option<SocketAddr>,
+        (status, reason): (u16, &'static str),
+    ) -> Happened<'a> {
+        Happened {
+            event: "connect",
+            address,
+            is_local: address.is_none(),
+            status: Some(status),
+            reason: Some(reason),
+            ..Happened::default()
+        }
+    }
+
+    /// Its line, with this number.
+    fn line(&self, number: u64, programs: &Programs) -> String {
+        let ip = self.address.map(|address| address.ip().to_canonical());
+        let ip = ip.map_or_else(String::new, |ip| ip.to_string());
+        let host = if self.is_local { "localhost" } else { &ip };
+        let mut data = serde_json::Map::new();
+        let mut put = |key: &str, value: Value| data.insert(key.into(), value);
+        put(
+            "connection_type",
+            match self.tls {
+                Some(_) => "ssl",
+                None if self.is_local => "socket",
+                None => "tcp/ip",
+            }
+            .into(),
+        );
+        if let Some(status) = self.status {
+            put("status", status.into());
+        }
+        put("db", bounded(self.schema.unwrap_or_default()));
+        if let Some(name) = programs.name(self.program) {
+            put("connection_attributes", json!({ "program_name": *name }));
+        }
+        if let Some(address) = self.address {
+            put("port", address.port().into());
+        }
+        if let Some((version, cipher)) = self.tls {
+            put("tls_version", version.into());
+            put("tls_cipher", cipher.into());
+        }
+        if let Some(subject) = &self.subject {
+            put("certificate_subject", bounded(subject.as_bytes()));
+        }
+        if let Some(reason) = self.reason {
+            put("reason", reason.into());
+        }
+        record(
+            number,
+            ("connection", self.event),
+            json!({
+                "connection_id": self.id,
+                "account": { "user": bounded(self.account), "host": host },
+                "login": { "user": bounded(self.name), "os": "", "ip": ip, "proxy": "" },
+                "connection_data": data,
+            }),
+        )
+    }
+}
+
+/// Text that a client has given, as far as there is room for it.
+fn bounded(text: &[u8]) -> Value {
+    let text = String::from_utf8_lossy(&text[..text.len().min(VALUE_MAX)]);
+    text[..text.floor_char_boundary(VALUE_MAX)].into()
+}
+
+/// A line: what all of them begin with, and the rest.
+fn record(number: u64, (class, event): (&str, &str), rest: Value) -> String {
+    let time = measure::utc::text(reactor::utc_now());
+    // MySQL's form, to the second.
+    let (date, time) = (&time[..10], &time[11..19]);
+    let mut line = json!({
+        "timestamp": format!("{date} {time}"), "id": number, "class": class, "event": event,
+    });
+    if let (Value::Object(line), Value::Object(rest)) = (&mut line, rest) {
+        line.extend(rest);
+    }
+    line.to_string() + "\n"
+}
+
+/// Something for the thread that writes.
+enum Message {
+    Line(String),
+    /// Everything before it has been written once this is dropped.
+    Flush(SyncSender<()>),
+}
+
+/// The trail of all groups.
+#[derive(Debug, Default)]
+pub(crate) struct AuditTrail {
+    is_on: AtomicBool,
+    lines: OnceLock<SyncSender<Message>>,
+    /// Destination from the next line on, if that is another one.
+    next: Mutex<Option<Output>>,
+    /// Lines so far, written or not: their numbers have a gap where some were lost.
+    number: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl AuditTrail {
+    /// Begins the trail, if there is one. `is_first`: this process takes nobody's place.
+    ///
+    /// # Errors
+    /// Why it cannot be written there.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        to: Option<&AuditLog>,
+        is_first: bool,
+    ) -> Result<(), String> {
+        self.open(to)?;
+        if is_first {
+            self.note_own("startup");
+        }
+        Ok(())
+    }
+
+    /// Writes there from now on, to a file that is opened anew: it may have been renamed.
+    ///
+    /// # Errors
+    /// Why it cannot; everything is as before.
+    pub(crate) fn open(self: &Arc<Self>, to: Option<&AuditLog>) -> Result<(), String> {
+        let Some(to) = to else {
+            self.is_on.store(false, Relaxed);
+            return Ok(());
+        };
+        let why = |error: io::Error| format!("audit_log: {to}: {error}");
+        let output = Output::open(to).map_err(why)?;
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+        if self.lines.get().is_none() {
+            let (sender, receiver) = sync_channel(LINES_MAX);
+            let trail = self.clone();
+            let thread = std::thread::Builder::new().name("audit".into());
+            (thread.spawn(move || trail.write_all(&receiver))).map_err(why)?;
+            let _ = self.lines.set(sender);
+        }
+        self.is_on.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Ends the trail: `goes_on` in another process, or not.
+    pub(crate) fn end(&self, goes_on: bool) {
+        if !goes_on {
+            self.note_own("shutdown");
+        }
+        let (done, wait) = sync_channel(0);
+        let lines = self.lines.get();
+        if lines.is_some_and(|lines| lines.try_send(Message::Flush(done)).is_ok()) {
+            let _ = wait.recv_timeout(FLUSH_MAX);
+        }
+    }
+
+    /// True if there is one.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Relaxed)
+    }
+
+    /// Lines that were not written.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+
+    /// Writes a line. Waits for nobody.
+    pub(crate) fn note(&self, happened: &Happened<'_>, programs: &Programs) {
+        let number = self.number.fetch_add(1, Relaxed);
+        self.hand_over(happened.line(number, programs));
+    }
+
+    /// Writes a line about the pool itself.
+    fn note_own(&self, event: &'static str) {
+        if self.is_on() {
+            let number = self.number.fetch_add(1, Relaxed);
+            let data = json!({ "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION") });
+            let rest = json!({ "connection_id": 0, format!("{event}_data"): data });
+            self.hand_over(record(number, ("audit", event), rest));
+        }
+    }
+
+    fn hand_over(&self, line: String) {
+        let lines = self.lines.get();
+        if !lines.is_some_and(|lines| lines.try_send(Message::Line(line)).is_ok()) {
+            self.lost.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn write_all(&self, lines: &Receiver<Message>) {
+        let (mut output, mut told, mut fails) = (None, 0, false);
+        for message in lines {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            output = next.take().or(output);
+            drop(next);
+            let line = match message {
+                Message::Line(line) => line,
+                Message::Flush(done) => {
+                    drop(done);
+                    continue;
+                }
+            };
+            let Some(output) = &mut output else { continue };
+            if let Err(error) = output.write(&line) {
+                self.lost.fetch_add(1, Relaxed);
+                if !std::mem::replace(&mut fails, true) {
+                    let text = format_args!("lines are lost until they can be written: {error}");
+                    note_of(Event::AuditLost, &Facts::default(), text);
+                }
+                continue;
+            }
+            fails = false;
+            let omitted = self.lost() - told;
+            if omitted > 0 {
+                told += omitted;
+                let facts = Facts {
+                    omitted,
+                    ..Facts::default()
+                };
+                let text = format_args!("{omitted} lines were lost; lines are written again");
+                note_of(Event::AuditLost, &facts, text);
+            }
+        }
+    }
+}
+
+/// An open destination.
+#[derive(Debug)]
+enum Output {
+    Syslog(PathBuf, UnixDatagram),
+    /// With the fact that the last line is not whole.
+    File(File, bool),
+}
+
+impl Output {
+    fn open(to: &AuditLog) -> io::Result<Output> {
+        match to {
+            AuditLog::Syslog => Output::syslog(Path::new(SYSLOG)),
+            AuditLog::File(path) => {
+                reactor::scratch::open_at_end(path).map(|file| Output::File(file, false))
+            }
+        }
+    }
+
+    fn syslog(path: &Path) -> io::Result<Output> {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(path)?;
+        Ok(Output::Syslog(path.into(), socket))
+    }
+
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        match self {
+            Output::Syslog(path, socket) => {
+                let (pid, line) = (std::process::id(), line.trim_end());
+                let message = format!("<{SYSLOG_PRIORITY}>onramp[{pid}]: {line}");
+                if socket.send(message.as_bytes()).is_err() {
+                    // It may have been started again.
+                    socket.connect(path)?;
+                    socket.send(message.as_bytes())?;
+                }
+                Ok(())
+            }
+            Output::File(file, is_torn) => {
+                if *is_torn {
+                    file.write_all(b"\n")?;
+                }
+                *is_torn = true;
+                file.write_all(line.as_bytes())?;
+                *is_torn = false;
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Value {
+        assert_eq!(line.find('\n'), Some(line.len() - 1), "{line}");
+        serde_json::from_str(line).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_one_object_whatever_a_client_calls_itself() {
+        let long = [b'x'; 2 * VALUE_MAX];
+        let wide = "\u{1F600}".repeat(VALUE_MAX);
+        let names: [&[u8]; 7] = [
+            b"",
+            b"a\"b\\c",
+            b"line\r\nfeed\0\x1b[2J\x7f",
+            b"\xff\xfe\xc3",
+            "\u{2028}\u{85}".as_bytes(),
+            &long,
+            wide.as_bytes(),
+        ];
+        let programs = Programs::default();
+        for name in names {
+            let happened = Happened {
+                event: "connect",
+                account: name,
+                name,
+                schema: Some(name),
+                program: programs.number(name),
+                subject: Some(String::from_utf8_lossy(name).into_owned()),
+                status: Some(1045),
+                reason: Some("wrong-password"),
+                is_local: true,
+                ..Happened::default()
+            };
+            let line = happened.line(7, &programs);
+            let read = read(&line);
+            let shown = read["login"]["user"].as_str().unwrap();
+            let lossy = String::from_utf8_lossy(name);
+            assert!(
+                lossy.starts_with(shown) || name.len() > VALUE_MAX,
+                "{shown}"
+            );
+            assert!(shown.len() <= VALUE_MAX && line.len() < 8 * 6 * VALUE_MAX);
+            assert_eq!(read["id"], 7);
+            assert_eq!(read["connection_data"]["status"], 1045);
+            assert_eq!(read["account"]["host"], "localhost");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let trail = AuditTrail::default();
+        let (lines, waiting) = sync_channel(LINES_MAX);
+        trail.lines.set(lines).unwrap();
+        for _ in 0..LINES_MAX + 2 {
+            trail.note(&Happened::default(), &Programs::default());
+        }
+        assert_eq!(trail.lost(), 2);
+        assert_eq!(waiting.try_iter().count(), LINES_MAX);
+    }
+
+    #[test]
+    fn syslog_gets_a_line_in_a_message_and_is_found_again() {
+        let folder = std::env::temp_dir().join(format!("onramp-audit-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("log");
+        let heard = |socket: &UnixDatagram| {
+            let mut bytes = [0; 100];
+            let len = socket.recv(&mut bytes).unwrap();
+            String::from_utf8_lossy(&bytes[..len]).into_owned()
+        };
+        let log = UnixDatagram::bind(&path).unwrap();
+        let mut output = Output::syslog(&path).unwrap();
+        output.write("{}\n").unwrap();
+        let expected = format!("<86>onramp[{}]: {{}}", std::process::id());
+        assert_eq!(heard(&log), expected);
+        drop(log);
+        std::fs::remove_file(&path).unwrap();
+        assert!(output.write("{}\n").is_err(), "it is away");
+        let log = UnixDatagram::bind(&path).unwrap();
+        output.write("{}\n").unwrap();
+        assert_eq!(heard(&log), expected);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_written_in_part_does_not_spoil_the_next_line() {
+        let path = std::env::temp_dir().join(format!("onramp-audit-{}.log", std::process::id()));
+        let mut output = Output::open(&AuditLog::File(path.clone())).unwrap();
+        output.write("{\"half\":").unwrap();
+        let Output::File(_, is_torn) = &mut output else {
+            panic!("it is a file");
+        };
+        *is_torn = true;
+        output.write("{}\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"half\":\n{}\n");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
