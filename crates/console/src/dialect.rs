@@ -442,7 +442,8 @@ impl<'a> Reader<'a> {
                     false => (self.names.schema, at + 1),
                 };
                 let base = format!(
-                    "SELECT name, help FROM {DEFAULT_SCHEMA}.tables WHERE \"schema\" = '{schema}'"
+                    "SELECT name, substr(help, 1, instr(help || ' ', '. ')) AS help \
+                     FROM {DEFAULT_SCHEMA}.tables WHERE \"schema\" = '{schema}'"
                 );
                 (base, "name", next)
             }

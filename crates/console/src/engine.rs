@@ -84,10 +84,10 @@ pub static OWN: &[Table] = &[
         name: "columns",
         help: "A column of a table.",
         columns: &[
-            text("table", "the table"),
-            text("name", "its name"),
-            text("type", "the type of its values"),
-            text("help", "its meaning"),
+            shown("table", 15, "the table"),
+            shown("name", 24, "its name"),
+            shown("type", 7, "the type of its values"),
+            shown("help", 50, "its meaning"),
             text("schema", "the table's schema"),
             integer("position", "its place, from 1"),
         ],
@@ -112,6 +112,13 @@ const fn text(name: &'static str, help: &'static str) -> crate::Column {
         width: None,
         of: Type::Text,
         help,
+    }
+}
+
+const fn shown(name: &'static str, width: usize, help: &'static str) -> crate::Column {
+    crate::Column {
+        width: Some(width),
+        ..text(name, help)
     }
 }
 
@@ -423,7 +430,7 @@ fn own_rows(table: &Table, source: &dyn Source) -> Option<Vec<Row>> {
             let shown = all().filter(|table| table.schema == DEFAULT_SCHEMA);
             let shows = shown.map(|table| {
                 let show = format!("SHOW {}", table.name.to_ascii_uppercase());
-                vec![Value::Text(show.into()), named(table.help)]
+                vec![Value::Text(show.into()), named(first_sentence(table.help))]
             });
             let commands = COMMANDS.iter();
             let commands = commands.map(|(text, effect)| vec![named(text), named(effect)]);
@@ -435,6 +442,11 @@ fn own_rows(table: &Table, source: &dyn Source) -> Option<Vec<Row>> {
             .map(|(name, value)| vec![Value::Text(name.into()), Value::Text(value.into())])
             .collect(),
     })
+}
+
+/// The beginning of a text, as far as it fits a terminal's line.
+fn first_sentence(text: &'static str) -> &'static str {
+    text.split_inclusive(". ").next().unwrap_or(text).trim_end()
 }
 
 fn insert(database: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Result<()> {

@@ -18,16 +18,16 @@ use crate::statements::kill::jobs::KillEnd;
 use console::{Access, Account, Action, Listener, Refused, Row, Source, Table, Value};
 use reactor::address::listen_failure;
 use reactor::socket::{self, FileAccess};
-use reactor::{Address, Sender};
+use reactor::{Address, Sender, Time};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Tables in the order of the documentation.
@@ -72,6 +72,10 @@ mod tables;
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// A server that has not said who waits for locks after this time is not waited for.
 const SERVER_ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Accounts and hosts whose logins at the console are remembered.
+const LOGGED_MAX: usize = 64;
+/// Interval after which their next login is logged.
+const LOGGED_AGAIN: Duration = Duration::from_secs(3600);
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 32;
 
@@ -96,6 +100,8 @@ pub(crate) struct Console {
     board: Arc<Board>,
     groups: Vec<Sender<Order>>,
     questions: Arc<Questions>,
+    /// Accounts and hosts whose login has been logged, and when.
+    logged: Mutex<VecDeque<(String, Time)>>,
 }
 
 /// Serves the console where the settings say.
@@ -173,6 +179,7 @@ impl Console {
             board,
             groups,
             questions,
+            logged: Mutex::default(),
         }
     }
 
@@ -263,6 +270,14 @@ impl Console {
         Ok(lists.into_iter().flatten().collect())
     }
 
+    /// The client of a group that holds most memory.
+    fn holder(&self, group: usize) -> Option<ClientLine> {
+        match self.ask(group, Wanted::Holder) {
+            Ok(Said::Clients(lines, _)) => lines.into_iter().next(),
+            _ => None,
+        }
+    }
+
     /// Waits for row locks, which the server is asked for.
     fn lock_waits(&self) -> LockWaits {
         let Some(answer) = self.shared.lock_questions.ask() else {
@@ -321,6 +336,23 @@ impl Console {
         done.map_err(Refused::from)
     }
 
+    /// True of an account and a host whose login has not been logged in the last hour: a monitor
+    /// logs in every few seconds.
+    fn is_new(&self, account: &str, peer: &str) -> bool {
+        let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
+        let (name, now) = (format!("{account}@{host}"), Time::now());
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.retain(|(_, at)| now.since(*at) < LOGGED_AGAIN);
+        let is_new = logged.iter().all(|(known, _)| *known != name);
+        if is_new {
+            if logged.len() == LOGGED_MAX {
+                logged.pop_front();
+            }
+            logged.push_back((name, now));
+        }
+        is_new
+    }
+
     /// Begins a pause, or ends it.
     fn pause(&self, on: bool) -> Result<String, String> {
         if self.shared.paused.swap(on, Relaxed) == on {
@@ -345,7 +377,8 @@ impl Source for Console {
     }
 
     fn variables(&self) -> Vec<(String, String)> {
-        servers::variables()
+        let settings = tables::in_force(&self.shared, &self.shared.settings());
+        servers::variables().into_iter().chain(settings).collect()
     }
 
     fn summary(&self) -> String {
@@ -391,6 +424,9 @@ impl Source for Console {
     }
 
     fn logged_in(&self, account: &str, peer: &str, accepted: bool) {
+        if accepted && !self.is_new(account, peer) {
+            return;
+        }
         let (event, what) = match accepted {
             true => (Event::ConsoleLogin, "has logged in"),
             false => (Event::ConsoleDenied, "was denied"),

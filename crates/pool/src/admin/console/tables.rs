@@ -4,7 +4,7 @@
 //! docs/pool/console.md is made from them.
 
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
-use crate::config::{Origin, ShownSetting, User};
+use crate::config::{Origin, Settings, ShownSetting, User};
 use crate::group::shared::Shared;
 use crate::limits::memory::memory_of;
 use crate::observe::figures::digests::{Entry, Sums};
@@ -18,41 +18,41 @@ use std::sync::atomic::Ordering::Relaxed;
 
 tables! { TABLES DEFAULT_SCHEMA;
     "backends" "A connection to the server." backends => {
-        "thread" Integer "its thread ID on the server",
-        "account" Text "its account on the server",
-        "address" Text "the address that it is connected to",
+        "thread" Integer(8) "its thread ID on the server",
+        "account" Text(12) "its account on the server",
+        "address" Text(21) "the address that it is connected to",
         "group_id" Integer "its group",
-        "state" Text "dialling (connecting), preparing (logging in), idle, running, or held (by a \
+        "state" Text(9) "dialling (connecting), preparing (logging in), idle, running, or held (by a \
                       client that runs nothing)",
-        "state_seconds" Real "time in this state",
+        "state_seconds" Real(13) "time in this state",
         "age_seconds" Real "time since it was opened",
-        "client" Integer "the client that uses it",
-        "in_transaction" Integer "1 in a transaction",
+        "client" Integer(10) "the client that uses it",
+        "in_transaction" Integer(14) "1 in a transaction",
         "in_flight" Integer "commands without a complete reply",
         "prepared" Integer "prepared statements on it",
     }
     "servers" "The server." servers => {
-        "address" Text "its address in the settings",
+        "address" Text(21) "its address in the settings",
         "flavour" Text "mariadb or mysql",
-        "version" Text "its version at the pool's start",
-        "up" Integer "1 if it can be reached",
-        "down_seconds" Real "length of the present outage",
-        "outages" Integer "outages that have ended",
-        "paused" Integer "1 between PAUSE and RESUME",
-        "backends" Integer "connections of the pool to it",
-        "backends_max" Integer "the most that the pool opens now",
+        "version" Text(26) "its version at the pool's start",
+        "up" Integer(2) "1 if it can be reached",
+        "down_seconds" Real(12) "length of the present outage",
+        "outages" Integer(7) "outages that have ended",
+        "paused" Integer(6) "1 between PAUSE and RESUME",
+        "backends" Integer(8) "connections of the pool to it",
+        "backends_max" Integer(12) "the most that the pool opens now",
     }
     "groups" "A group: a thread with its own clients and backends." groups => {
-        "group_id" Integer "its number",
-        "clients" Integer "its clients",
-        "running" Integer "clients whose statement runs",
-        "waiting" Integer "statements and logins that wait",
-        "pinned" Integer "pinned clients",
-        "backends" Integer "its connections to the server",
+        "group_id" Integer(8) "its number",
+        "clients" Integer(7) "its clients",
+        "running" Integer(7) "clients whose statement runs",
+        "waiting" Integer(7) "statements and logins that wait",
+        "pinned" Integer(6) "pinned clients",
+        "backends" Integer(8) "its connections to the server",
         "backends_idle" Integer "idle ones among them",
-        "statements" Integer "statements served",
-        "turn_p99_seconds" Real "99th percentile of a turn's length",
-        "age_seconds" Real "age of these figures; over 0.5 the group is late",
+        "statements" Integer(12) "statements served",
+        "turn_p99_seconds" Real(16) "99th percentile of a turn's length",
+        "age_seconds" Real(11) "age of these figures; over 0.5 the group is late",
     }
     "lanes" "A queue, over all groups." lanes => {
         "lane" Text "login, high, low, or held (clients that have a backend)",
@@ -69,41 +69,41 @@ tables! { TABLES DEFAULT_SCHEMA;
     }
     "users" "A user of the settings. With more than 50 users, those after the 50th have NULL from \
              `statements` on." users => {
-        "user" Text "its name",
-        "clients" Integer "its clients",
-        "clients_max" Integer "its limit on clients",
-        "statements" Integer "statements answered",
-        "errors" Integer "statements that ended with an error of the server",
+        "user" Text(16) "its name",
+        "clients" Integer(7) "its clients",
+        "clients_max" Integer(11) "its limit on clients",
+        "statements" Integer(12) "statements answered",
+        "errors" Integer(8) "statements that ended with an error of the server",
         "wait_mean_seconds" Real "mean time from a statement's arrival until it was sent",
-        "wait_p99_seconds" Real "99th percentile of that time",
+        "wait_p99_seconds" Real(16) "99th percentile of that time",
         "service_mean_seconds" Real "mean time from sending until the reply was complete",
-        "service_p99_seconds" Real "99th percentile of that time",
+        "service_p99_seconds" Real(19) "99th percentile of that time",
     }
     "statements" "Statements of one digest; `digests_max` limits their number." statements => {
-        "digest" Text "number of the text without its values; NULL: all others together",
-        "statement" Text "the text without its values, 512 bytes at most",
-        "count" Integer "statements answered",
-        "errors" Integer "statements that ended with an error of the server",
+        "digest" Text(16) "number of the text without its values; NULL: all others together",
+        "statement" Text(32) "the text without its values, 512 bytes at most",
+        "count" Integer(10) "statements answered",
+        "errors" Integer(6) "statements that ended with an error of the server",
         "rows" Integer "rows in their replies",
         "wait_seconds" Real "total time from their arrival until they were sent",
-        "service_seconds" Real "total time from sending until their replies were complete",
-        "service_mean_seconds" Real "mean of that time",
+        "service_seconds" Real(15) "total time from sending until their replies were complete",
+        "service_mean_seconds" Real(20) "mean of that time",
         "service_max_seconds" Real "longest of that time",
         "seen_seconds" Real "time since the last one",
     }
     "config" "A setting." config => {
-        "name" Text "its name",
-        "value" Text "its value in force; *** for a password",
-        "default" Text "its default",
-        "place" Text "where it was set, and the server's variable that lowers it; NULL: default",
-        "reload" Integer "1: RELOAD applies another value; 0: a restart is needed",
+        "name" Text(32) "its name",
+        "value" Text(28) "its value in force; *** for a password",
+        "default" Text(18) "its default",
+        "place" Text(20) "where it was set, and the server's variable that lowers it; NULL: default",
+        "reload" Integer(6) "1: RELOAD applies another value; 0: a restart is needed",
     }
     "stats" "A metric, as in /metrics." stats => {
-        "name" Text "its name, as in docs/pool/metrics.md",
-        "labels" Text "its labels",
-        "value" Real "its value; of a histogram the mean in seconds",
-        "count" Integer "observations of a histogram",
-        "p99" Real "99th percentile of a histogram",
+        "name" Text(45) "its name, as in docs/pool/metrics.md",
+        "labels" Text(25) "its labels",
+        "value" Real(15) "its value; of a histogram the mean in seconds",
+        "count" Integer(10) "observations of a histogram",
+        "p99" Real(8) "99th percentile of a histogram",
     }
     "memory" "A use of memory." memory => {
         "what" Text "what the memory is for",
@@ -344,19 +344,30 @@ fn place_of(shared: &Shared, setting: &ShownSetting) -> Option<String> {
     ))
 }
 
+/// Every setting with its value in force.
+pub(crate) fn in_force(shared: &Shared, settings: &Settings) -> Vec<(String, String)> {
+    let value = |setting: &ShownSetting| {
+        let worked_out = worked_out(shared, &setting.name);
+        let value = worked_out.unwrap_or_else(|| setting.value.clone());
+        (setting.name.clone(), value)
+    };
+    settings.shown.iter().map(value).collect()
+}
+
 fn config(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let shared = &console.shared;
-    let row = |setting: &ShownSetting| {
-        let worked_out = worked_out(shared, &setting.name);
+    let settings = shared.settings();
+    let in_force = in_force(shared, &settings);
+    let row = |(setting, (name, value)): (&ShownSetting, (String, String))| {
         vec![
-            text(setting.name.clone()),
-            text(worked_out.unwrap_or_else(|| setting.value.clone())),
+            text(name),
+            text(value),
             text(setting.default.clone()),
             maybe(place_of(shared, setting), text),
             flag(!setting.is_fixed),
         ]
     };
-    Ok(shared.settings().shown.iter().map(row).collect())
+    Ok(settings.shown.iter().zip(in_force).map(row).collect())
 }
 
 fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
@@ -408,10 +419,29 @@ fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
                 none(),
             ],
             vec![
+                text("program, connections, figures: the rest of the process"),
+                number(own.rss_bytes.saturating_sub(census.memory_bytes as u64)),
+                none(),
+            ],
+            vec![
                 text("replies in the spool (a file)"),
                 number(census.spooled_bytes),
                 number(shared.settings().spool_bytes_max),
             ],
+        ]);
+    }
+    // One that answers too late keeps nobody from the rest.
+    let holders = (0..console.groups.len()).filter_map(|group| console.holder(group));
+    if let Some(holder) = holders.max_by_key(|client| client.memory_bytes) {
+        let user = holder.user.as_deref().unwrap_or("");
+        let program = holder.program.as_deref().unwrap_or("no program named");
+        let (id, address) = (holder.id, holder.address);
+        rows.push(vec![
+            text(format!(
+                "most of one client: {id} ('{user}', {address}, {program})"
+            )),
+            number(holder.memory_bytes),
+            Value::Null,
         ]);
     }
     Ok(rows)
