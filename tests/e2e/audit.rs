@@ -145,6 +145,7 @@ fn each_login_and_each_end_is_a_line() {
         let mut idle = login(&pool.address, &app());
         idle.must("SET wait_timeout = 1");
         assert_eq!(end(&pool, id(&idle)), "idle-timeout");
+        pool.wait_for("event=idle-closed").unwrap();
         console.must("SET statement_ms_max = 200");
         let mut slow = login(&pool.address, &app());
         assert_eq!(slow.failure("SELECT SLEEP(20)").code, 3024);
@@ -259,6 +260,7 @@ fn a_trail_goes_on_in_another_file_and_in_another_process() {
         assert_eq!(count(&path, "connect", id(&first)), 1);
         std::fs::rename(&path, &old).unwrap();
         pool.hang_up().unwrap();
+        pool.wait_for("event=settings-read").unwrap();
         let mut second = login(&pool.address, &app());
         assert_eq!(count(&path, "connect", id(&second)), 1);
         assert_eq!(trail(&old).len(), 2, "the start, and the first login");

@@ -322,6 +322,8 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
     pool.hang_up().unwrap();
     pool.wait_for("event=settings-read").unwrap();
     assert_eq!(certificate_of(&pool.address), shown);
+    let read = pool.said().matches("event=certificates-read").count();
+    assert_eq!(read, 1, "nothing has changed");
     let _ = put(folder, "pool.pem", "no PEM at all\n");
     let line = pool.wait_for("no certificate in it").unwrap();
     assert!(line.contains("event=certificates-kept"), "{line}");

@@ -13,7 +13,7 @@ use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::command::Command;
 
-const CONSOLE: &str = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
+pub(crate) const CONSOLE: &str = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
                        admin_password = \"secret\"\nreader_user = \"reader\"\n\
                        reader_password = \"other\"\n";
 

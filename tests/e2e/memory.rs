@@ -20,7 +20,7 @@ fn memory_bytes(census: &str) -> usize {
 }
 
 /// Sends so many MiB of long data for a statement; gives the error that ends it.
-fn hoard(client: &mut Client, mib: usize) -> Option<ClientError> {
+pub(crate) fn hoard(client: &mut Client, mib: usize) -> Option<ClientError> {
     let id = client.prepare("SELECT LENGTH(?)").id;
     let data = [&id.to_le_bytes()[..], &[0, 0], &vec![b'x'; MIB]].concat();
     for _ in 0..mib {

@@ -1,7 +1,9 @@
 //! HTTP of the pool: figures that move as the work does, health and readiness.
 
+use crate::console::{CONSOLE, admin};
 use crate::world::{
-    HOLD, app, binary, config, config_file, login, own_server, pooled, server, start_pool,
+    HOLD, app, binary, config, config_file, console_of, login, own_server, pooled, says, server,
+    start_pool,
 };
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -233,7 +235,8 @@ fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
         return;
     };
     real.create_user("app", "app");
-    let file = config_file(&real, "ready.toml", &config(&real.address(), HTTP));
+    let extra = format!("{HTTP}{CONSOLE}");
+    let file = config_file(&real, "ready.toml", &config(&real.address(), &extra));
     let arguments = ["--config", file.to_str().unwrap()];
     real.stop();
     let pool = Pool::start_waiting(binary(), &arguments, "waiting for the server").unwrap();
@@ -243,6 +246,12 @@ fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
     real.restart().unwrap();
     pool.wait_for("listening on").unwrap();
     await_status(&place, "/readyz", 200, "ok");
+    let mut console = admin(&console_of(&pool));
+    console.must("PAUSE");
+    await_status(&place, "/readyz", 200, "ok, but paused");
+    let page = get(&place, "/", "*/*").1;
+    says(&page, "p.unready || p.paused ? \"bad\"");
+    console.must("RESUME");
     let mut client = login(&pool.address, &app());
     client.must("SELECT 1");
     // The server that was not there at start counts too.

@@ -18,7 +18,7 @@ fn client(pool: &Pool) -> Client {
 const LOOKS_MAX: usize = 100_000;
 
 /// The first row of an answer that has rows in the end.
-fn first_row(console: &mut Client, text: &str) -> Vec<String> {
+pub(crate) fn first_row(console: &mut Client, text: &str) -> Vec<String> {
     let row = (0..LOOKS_MAX).find_map(|_| rows(console, text).into_iter().next());
     row.unwrap_or_else(|| panic!("{text} has no row"))
 }
@@ -123,6 +123,56 @@ fn the_console_says_what_it_knows() {
         );
         assert!(brief < full, "{brief} {full}");
         assert_eq!(columns(&mut console, "SELECT * FROM clients"), full);
+    }
+}
+
+#[test]
+fn what_show_shows_fits_a_terminal_and_variables_are_settings() {
+    let account = format!("account_{}", "x".repeat(24));
+    for real in pooled_servers() {
+        let extra = "backends_max = 4\ngroups = 2\nunlimited_networks = [\"10.0.0.0/8\", \
+                     \"192.168.0.0/16\", \"172.16.0.0/12\"]";
+        let (pool, place) = start(real, "on-call-widths.toml", extra);
+        fresh_schema(real, "on_call_of_a_schema_with_a_long_name");
+        let account_of = app().schema("on_call_of_a_schema_with_a_long_name");
+        let mut holder = login(&pool.address, &account_of.with(CONNECT_ATTRS));
+        holder.must(HOLD);
+        let columns = (0..40).map(|at| format!("{at} AS column_{at}"));
+        holder.must(&format!(
+            "SELECT {}",
+            columns.collect::<Vec<String>>().join(", ")
+        ));
+        assert!(Client::connect(&pool.address, &Account::new(&account, "wrong")).is_err());
+        let mut console = admin(&place);
+        let named = "SELECT upper(name) FROM tables WHERE \"schema\" = 'onramp'";
+        let mut shows: Vec<String> = rows(&mut console, named).concat();
+        shows.extend(["TABLES".into(), "PROCESSLIST".into()]);
+        for name in shows {
+            let reply = console.rows(&format!("SHOW {name}"));
+            let longest = |at: usize| {
+                let values = reply
+                    .rows
+                    .iter()
+                    .map(|row| row[at].as_ref().map_or(4, Vec::len));
+                values.max().unwrap_or(0).max(reply.columns[at].name.len()) + 3
+            };
+            let width = (0..reply.columns.len()).map(longest).sum::<usize>() + 1;
+            // A value of a variable is whole.
+            assert!(width <= 120 || name == "VARIABLES", "SHOW {name}: {width}");
+        }
+        let differ = "SELECT c.name FROM config c LEFT JOIN variables v ON v.name = c.name \
+                      WHERE v.value IS NOT c.value";
+        assert!(rows(&mut console, differ).is_empty());
+        let twice = "SELECT name FROM variables GROUP BY name HAVING count(*) > 1";
+        assert!(rows(&mut console, twice).is_empty());
+        let shown = rows(&mut console, "SHOW VARIABLES LIKE 'backends_max'");
+        assert_eq!(shown, [["backends_max", "4"]]);
+        assert_eq!(rows(&mut console, "SELECT @@backends_max"), [["4"]]);
+        // A monitor that polls leaves a line, and not one for each login.
+        for _ in 0..3 {
+            admin(&place);
+        }
+        assert_eq!(pool.said().matches("event=console-login").count(), 1);
     }
 }
 

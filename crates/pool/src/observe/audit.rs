@@ -261,7 +261,7 @@ pub(crate) struct AuditTrail {
     is_on: AtomicBool,
     lines: OnceLock<SyncSender<Message>>,
     /// Destination from the next line on, if that is another one.
-    next: Mutex<Option<Output>>,
+    next: Mutex<Option<AuditLog>>,
     /// Lines so far, written or not: their numbers have a gap where some were lost.
     number: AtomicU64,
     lost: AtomicU64,
@@ -294,8 +294,9 @@ impl AuditTrail {
             return Ok(());
         };
         let why = |error: io::Error| format!("audit_log: {to}: {error}");
-        let output = Output::open(to).map_err(why)?;
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+        // Threads may have tables of descriptors of their own: the one that writes opens it again.
+        Output::open(to).map_err(why)?;
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(to.clone());
         if self.lines.get().is_none() {
             let (sender, receiver) = sync_channel(LINES_MAX);
             let trail = self.clone();
@@ -355,9 +356,10 @@ impl AuditTrail {
     fn write_all(&self, lines: &Receiver<Message>) {
         let (mut output, mut told, mut fails) = (None, 0, false);
         for message in lines {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            output = next.take().or(output);
-            drop(next);
+            let next = (self.next.lock().unwrap_or_else(PoisonError::into_inner)).take();
+            if let Some(next) = next {
+                output = Some(Output::open(&next));
+            }
             let line = match message {
                 Message::Line(line) => line,
                 Message::Flush(done) => {
@@ -366,7 +368,11 @@ impl AuditTrail {
                 }
             };
             let Some(output) = &mut output else { continue };
-            if let Err(error) = output.write(&line) {
+            let written = match output {
+                Ok(output) => output.write(&line),
+                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+            };
+            if let Err(error) = written {
                 self.lost.fetch_add(1, Relaxed);
                 if !std::mem::replace(&mut fails, true) {
                     let text = format_args!("lines are lost until they can be written: {error}");

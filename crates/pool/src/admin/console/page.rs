@@ -21,9 +21,14 @@ What does this client run, who holds the row, who is refused? The console answer
 | which transactions are open | `SHOW TRANSACTIONS` |
 | who waits for whose row lock | `SHOW LOCKS` |
 | who is connected | `SHOW CLIENTS`; `SHOW FULL CLIENTS` has every column |
+| which application opens so many | `SELECT user, program, state, count(*) FROM clients GROUP BY \
+1, 2, 3 ORDER BY 4 DESC` |
 | who is refused, by which limit | `SHOW REFUSALS` |
 | who holds the memory | `SHOW MEMORY`; `SHOW FULL CLIENTS ORDER BY memory_bytes DESC` |
-| which statements take the time | `SHOW STATEMENTS` |
+| which statements take the time, or fail | `SHOW STATEMENTS ORDER BY service_seconds DESC`, \
+`errors` |
+| who sends one | `SELECT id, user, program FROM clients WHERE digest = '...'` |
+| is it the server | `SHOW RUNNING`, `SHOW BACKENDS` |
 | stop it | `KILL QUERY ID`, `KILL ID`, with the `id` of any of these |
 | what else there is | `HELP` |
 

@@ -106,9 +106,9 @@ tables! { TABLES DEFAULT_SCHEMA;
         "p99" Real(8) "99th percentile of a histogram",
     }
     "memory" "A use of memory." memory => {
-        "what" Text "what the memory is for",
-        "bytes" Integer "bytes in use",
-        "bytes_max" Integer "its limit; NULL: part of the limit above",
+        "what" Text(80) "what the memory is for",
+        "bytes" Integer(14) "bytes in use",
+        "bytes_max" Integer(14) "its limit; NULL: part of the limit above",
     }
     "errors" "An error that clients got." errors => {
         "source" Text "server: passed on; pool: made by the pool",

@@ -1,0 +1,152 @@
+//! More drills of whoever is on call: the page and the console lead to the culprit's name in two
+//! commands at most. Those about locks, refusals and lost backends are in `on_call.rs`.
+
+use crate::console::{admin, rows, start};
+use crate::memory::hoard;
+use crate::metrics::until;
+use crate::on_call::first_row;
+use crate::world::{app, login, own_servers, pooled, pooled_servers, server};
+use testkit::client::Client;
+use testkit::real::await_blocked;
+use testkit::talk::Account;
+use wire::capabilities::CONNECT_ATTRS;
+use wire::command::Command;
+
+/// Clients of the application that opens too many.
+const CROWD: usize = 5000;
+
+fn culprit() -> Account {
+    Account::new("small", "small").with(CONNECT_ATTRS)
+}
+
+fn id(client: &Client) -> String {
+    let greeting = client.talk().greeting.as_ref();
+    greeting.unwrap().connection_id.to_string()
+}
+
+#[test]
+fn who_floods_with_a_bad_statement_is_found() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "drill-flood.toml", "backends_max = 4\ngroups = 2");
+        let mut console = admin(&place);
+        let (mut good, mut bad) = (
+            login(&pool.address, &app()),
+            login(&pool.address, &culprit()),
+        );
+        for _ in 0..20 {
+            good.must("SELECT 1");
+            bad.failure("SELECT 'x' FROM nowhere.at_all");
+        }
+        let digest = until(|| {
+            let question = "SHOW STATEMENTS ORDER BY errors DESC LIMIT 1";
+            match &rows(&mut console, question)[..] {
+                [row] if row[3] == "20" => Ok(row[0].clone()),
+                other => Err(format!("{other:?}")),
+            }
+        });
+        let question = format!("SELECT id, user, program FROM clients WHERE digest = '{digest}'");
+        assert_eq!(
+            rows(&mut console, &question),
+            [[&*id(&bad), "small", "onramp"]]
+        );
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_is_found() {
+    for real in own_servers(&[]) {
+        real.create_user("app", "app");
+        let extra = "backends_max = 4\ngroups = 1\nserver_down_fail_ms = 600000";
+        let (pool, place) = start(&real, "drill-slow.toml", extra);
+        let (mut console, mut client) = (admin(&place), login(&pool.address, &app()));
+        let text = "SELECT SLEEP(600)";
+        client.send(&[(Command::Query, text.as_bytes())]).unwrap();
+        await_blocked(&mut real.admin(), &client, text);
+        real.suspend();
+        // What runs is on a connection to this server, and its queues are not what it waits for.
+        let running = first_row(&mut console, "SHOW RUNNING");
+        assert_eq!(
+            (&*running[0], &*running[4]),
+            (&*id(&client), "running"),
+            "{running:?}"
+        );
+        let backend = first_row(&mut console, "SHOW BACKENDS WHERE state = 'running'");
+        assert_eq!(
+            (&*backend[1], &backend[2]),
+            ("app", &real.address().to_string())
+        );
+        assert_eq!(backend[5], id(&client));
+        real.resume();
+    }
+}
+
+#[test]
+fn who_makes_memory_grow_is_found_and_ended() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "drill-memory.toml", "backends_max = 4\ngroups = 2");
+        let mut console = admin(&place);
+        let (_other, mut grows) = (
+            login(&pool.address, &app()),
+            login(&pool.address, &culprit()),
+        );
+        assert!(hoard(&mut grows, 1).is_none());
+        let named = until(|| {
+            let all = rows(&mut console, "SHOW MEMORY");
+            let mut most = all
+                .iter()
+                .filter(|row| row[0].starts_with("most of one client: "));
+            let most = most.next().ok_or("nobody holds anything")?;
+            match most[1].parse::<usize>().unwrap() {
+                0..1_000_000 => Err(format!("{all:?}")),
+                _ => Ok((most[0].clone(), all)),
+            }
+        });
+        let (most, all) = named;
+        let words = format!("{} ('small', 127.0.0.1:", id(&grows));
+        assert!(
+            most.contains(&words) && most.ends_with(", onramp)"),
+            "{most}"
+        );
+        // The parts are the whole.
+        let bytes = |at: usize| all[at][1].parse::<u64>().unwrap();
+        assert_eq!(bytes(1), bytes(2) + bytes(3) + bytes(4), "{all:?}");
+        assert_eq!(bytes(0), bytes(1) + bytes(5), "{all:?}");
+        console.must(&format!("KILL {}", id(&grows)));
+    }
+}
+
+#[test]
+fn a_rotated_password_is_found() {
+    for real in own_servers(&[]) {
+        real.create_user("app", "app");
+        let extra = "backends_max = 2\ngroups = 1\nbackends_reserved = 0";
+        let (pool, place) = start(&real, "drill-rotated.toml", extra);
+        let (mut console, mut client) = (admin(&place), login(&pool.address, &app()));
+        client.must("SELECT 1");
+        real.execute(&["ALTER USER app@'%' IDENTIFIED BY 'rotated'"]);
+        console.must("RECONNECT");
+        let failure = until(|| match client.query("SELECT 1").unwrap().pop() {
+            Some(testkit::reply::Outcome::Failed(failure)) => Ok(failure),
+            other => Err(format!("{other:?}")),
+        });
+        assert!([1429, 4031].contains(&failure.code), "{failure:?}");
+        let refused = first_row(&mut console, "SHOW REFUSALS");
+        assert_eq!(refused[..2], ["app", "backend-login"]);
+    }
+}
+
+#[test]
+fn an_application_that_opens_too_many_connections_is_found() {
+    let Some(real) = pooled(server) else { return };
+    let (pool, place) = start(real, "drill-crowd.toml", "backends_max = 4\ngroups = 2");
+    let mut console = admin(&place);
+    let _other = login(&pool.address, &app());
+    let crowd: Vec<Client> = (0..CROWD)
+        .map(|_| login(&pool.address, &culprit()))
+        .collect();
+    let question = "SELECT user, program, state, count(*) FROM clients GROUP BY 1, 2, 3 \
+                    ORDER BY 4 DESC LIMIT 1";
+    let expected = ["small", "onramp", "idle", &CROWD.to_string()];
+    assert_eq!(rows(&mut console, question), [expected]);
+    drop(crowd);
+}
