@@ -46,6 +46,29 @@ need_cargo() {
     say "the toolchain named stable is Rust $pinned; going on with it"
 }
 
+# Versions of the tools that make packages. A later cargo-deb does not pack debug builds.
+export cargo_deb=3.8.0 cargo_generate_rpm=0.21.1
+
+# cargo_tool NAME VERSION: has this tool of cargo's in target/tools. It is built without optimization,
+# in a fifth of the time.
+cargo_tool() {
+    export PATH="$PWD/target/tools/bin:$PATH"
+    [[ $(cargo "${1#cargo-}" --version 2>/dev/null) != *"$2" ]] || return 0
+    say "$1 $2 is built first, into target/tools: that takes minutes, once"
+    CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
+        cargo install --quiet --debug --locked --root target/tools "$1@$2"
+}
+
+# fill_package BINARY: what packages have that is made: the program without the names of its functions,
+# manual pages, completions.
+fill_package() {
+    rm -rf target/package
+    mkdir -p target/package/man target/package/completions
+    strip -o target/package/onramp "$1"
+    "$1" generate man target/package/man
+    "$1" generate completions target/package/completions
+}
+
 # Wanted by every build: the C and assembly parts of aws-lc-sys, and the linker.
 want_compiler() {
     want cc gcc libc6-dev

@@ -6,9 +6,8 @@
 #   --variant=minbase bookworm FOLDER` makes one), it also installs the package there, in a namespace
 #   of its own, and lets the program print its version and check the configuration.
 # Why: what is packaged by hand differs from one release to the next.
-# Changes on the machine: `cargo install` of cargo-deb, cargo-generate-rpm and cargo-cyclonedx into
-#   target/tools, of those that are missing; else nothing
-#   outside of target/ and of FOLDER.
+# Changes on the machine: `cargo install` of cargo-deb and cargo-generate-rpm into target/tools, of those
+#   that are missing; else nothing outside of target/ and of FOLDER.
 # Restores: nothing.
 
 set -euo pipefail
@@ -17,26 +16,21 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
 need_cargo
-[[ -n ${BINARY:-} ]] || cargo build --locked --release
-export PATH="$PWD/target/tools/bin:$PATH"
-for tool in cargo-deb cargo-generate-rpm cargo-cyclonedx; do
-    have "$tool" || cargo install "$tool" --locked --root target/tools
+for tool in python3 strip; do
+    have "$tool" || fail "$tool is not installed (packages python3 and binutils)"
 done
+[[ -n ${BINARY:-} ]] || cargo build --locked --release
+cargo_tool cargo-deb "$cargo_deb"
+cargo_tool cargo-generate-rpm "$cargo_generate_rpm"
 
-rm -rf target/package
-mkdir -p target/package/man target/package/completions
-"${BINARY:-target/release/onramp}" generate man target/package/man
-"${BINARY:-target/release/onramp}" generate completions target/package/completions
+fill_package "${BINARY:-target/release/onramp}"
 cargo deb --no-build --locked
 
 package=$(find target/debian -name 'onramp_*.deb' | sort | tail -1)
 say "$package"
 cargo generate-rpm
 find target/generate-rpm -name 'onramp-*.rpm' | sort | tail -1
-# It writes beside each Cargo.toml; that of the program is what there is to know.
-cargo cyclonedx --format json --override-filename onramp.cdx
-mv onramp.cdx.json target/package/onramp.cdx.json
-find crates xtask tests -name onramp.cdx.json -delete
+python3 scripts/sbom.py >target/package/onramp.cdx.json
 say target/package/onramp.cdx.json
 [[ -n ${TRY:-} ]] || exit 0
 

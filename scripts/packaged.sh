@@ -21,9 +21,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/server.sh
 source scripts/server.sh
 
-# A later one does not pack debug builds.
-cargo_deb=3.8.0
-
 # skipped REASON
 skipped() {
     say "skipped: package: $1"
@@ -32,7 +29,7 @@ skipped() {
 }
 
 ((EUID == 0)) || skipped "it needs root"
-for tool in mmdebstrap systemd-nspawn nsenter dpkg-deb; do
+for tool in mmdebstrap systemd-nspawn nsenter dpkg-deb strip; do
     have "$tool" || skipped "$tool is not installed"
 done
 need_cargo
@@ -51,13 +48,8 @@ build_package() {
     local built
     built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/debug/onramp
     cargo build --quiet --locked --bin onramp
-    export PATH="$PWD/target/tools/bin:$PATH"
-    [[ $(cargo deb --version 2>/dev/null) == "$cargo_deb" ]] ||
-        CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
-            cargo install --quiet --debug --locked --root target/tools "cargo-deb@$cargo_deb"
-    mkdir -p target/package/man target/package/completions
-    "$built" generate man target/package/man
-    "$built" generate completions target/package/completions
+    cargo_tool cargo-deb "$cargo_deb"
+    fill_package "$built"
     cargo deb --quiet --no-build --locked --profile dev --output "$folder/onramp.deb" \
         >/dev/null 2>"$folder/deb.log" || fail "package: $(tail -3 "$folder/deb.log")"
 }
@@ -115,7 +107,10 @@ inside dpkg --install /root/onramp.deb >"$folder/dpkg.log" 2>&1 || fail "$(tail 
 inside dpkg --verify onramp
 [[ $(inside stat -c '%U:%G %a' /etc/onramp/pool.toml) == "root:onramp 640" ]] ||
     fail "package: who may read the configuration"
-for file in /usr/share/man/man1/onramp-pool.1.gz /usr/share/doc/onramp/pool/start.md \
+! inside readelf --sections /usr/bin/onramp 2>/dev/null | grep -q '[.]symtab' ||
+    fail "package: the program is not stripped"
+for file in /usr/share/man/man1/onramp-pool.1.gz /usr/share/doc/onramp/docs/pool/start.md \
+    /usr/share/doc/onramp/monitoring/alerts.yml /usr/share/doc/onramp/monitoring/grafana-dashboard.json \
     /usr/share/bash-completion/completions/onramp /usr/share/zsh/vendor-completions/_onramp \
     /usr/share/fish/vendor_completions.d/onramp.fish; do
     # A minimal system leaves manuals and documents out (/etc/dpkg/dpkg.cfg.d), so the package is asked.
