@@ -68,7 +68,7 @@ pub(crate) struct Engine {
 }
 
 /// Tables of the console itself, about the others.
-pub static OWN: &[Table] = &[
+pub(crate) static OWN: &[Table] = &[
     Table {
         schema: DEFAULT_SCHEMA,
         name: "tables",

@@ -20,7 +20,6 @@ mod session;
 mod shares;
 
 pub use dialect::Action;
-pub use engine::OWN as OWN_TABLES;
 pub use session::VERSION;
 
 use session::Stream;

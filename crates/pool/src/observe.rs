@@ -2,7 +2,8 @@
 //!
 //! [`figures`] is what a group counts and measures, [`metrics`] all that is published of it;
 //! [`log`] and [`statement_logs`] are lines, [`limited_log`] as many as a log can bear,
-//! about clients as [`who`] names them; [`audit`] has their logins and ends; [`refusals`] are counted by account;
+//! about clients as [`who`] names them; [`audit`] has their logins and ends; [`refusals`] are
+//! counted by account;
 //! [`telemetry`] and [`otel`] go to an OpenTelemetry collector; [`survey`] and [`listing`] show a
 //! group's clients and backends, with their [`programs`].
 //!

@@ -1,4 +1,5 @@
-//! The audit trail: a line of JSON for each login, failed login, change of user and end of a client.
+//! The audit trail: a line of JSON for each login, failed login, change of user, and end of a
+//! client.
 //!
 //! The problem: who was let in, from where, and why they went has to be told to those who never
 //! look at the log, in a form that their programs read already. The mechanism: a line is an object

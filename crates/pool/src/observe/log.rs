@@ -128,7 +128,8 @@ events! {
     Waiting "waiting" Warning "the server cannot be reached at start; the pool waits for it",
     Http "http" Info "HTTP is served, and where",
     Console "console" Info "the console is served, and where",
-    ConsoleLogin "console-login" Info "an account has logged in at the console; once an hour from a host",
+    ConsoleLogin "console-login" Info
+        "an account has logged in at the console; once an hour from a host",
     ConsoleDenied "console-denied" Warning "a failed login at the console",
     ConsoleCommand "console-command" Warning
         "a command at the console; why, where it was refused",

@@ -4,7 +4,7 @@
 
 use super::shown;
 use crate::config::generated_page::check;
-use console::{DEFAULT_SCHEMA, OWN_TABLES, Table};
+use console::{DEFAULT_SCHEMA, Table};
 
 const PAGE: &str = "docs/pool/console.md";
 const HEAD: &str = "\
@@ -73,9 +73,9 @@ Text compares
 table without
   its schema.
 
-`clients`, `backends` and what runs are read from each group as the statement runs; a client \
-that connects or
-leaves meanwhile may be missing or appear twice. Other figures are up to half a second old.
+Lists of clients and backends are read as the statement runs: a client that comes or goes may be \
+missing or
+appear twice. Other figures are up to half a second old.
 
 ## Commands
 
@@ -137,7 +137,7 @@ SELECT.
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    let tables = shown().map(|shown| &shown.table).chain(OWN_TABLES);
+    let tables = shown().map(|shown| &shown.table);
     let (own, others): (Vec<&Table>, Vec<&Table>) =
         tables.partition(|table| table.schema == DEFAULT_SCHEMA);
     for table in own {

@@ -22,8 +22,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "account" Text(12) "its account on the server",
         "address" Text(21) "the address that it is connected to",
         "group_id" Integer "its group",
-        "state" Text(9) "dialling (connecting), preparing (logging in), idle, running, or held (by a \
-                      client that runs nothing)",
+        "state" Text(9) "dialling (connecting), preparing (logging in), idle, running, or held \
+                         (by a client that runs nothing)",
         "state_seconds" Real(13) "time in this state",
         "age_seconds" Real "time since it was opened",
         "client" Integer(10) "the client that uses it",
@@ -95,7 +95,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "name" Text(32) "its name",
         "value" Text(28) "its value in force; *** for a password",
         "default" Text(18) "its default",
-        "place" Text(20) "where it was set, and the server's variable that lowers it; NULL: default",
+        "place" Text(20) "where it was set, and the server's variable that lowers it; NULL: \
+                          default",
         "reload" Integer(6) "1: RELOAD applies another value; 0: a restart is needed",
     }
     "stats" "A metric, as in /metrics." stats => {
