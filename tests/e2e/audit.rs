@@ -90,10 +90,10 @@ fn each_login_and_each_end_is_a_line() {
             ("no\"body\",\"status\":0}\r\n{", "unknown-user"),
         ] {
             assert!(Client::connect(&pool.address, &Account::new(user, "wrong")).is_err());
-            let part = format!("\"status\":1045,\"db\":\"\",\"port\":");
+            let part = "\"status\":1045,\"db\":\"\",\"port\":";
             let said = until(|| {
                 let said = pool.said();
-                let lines = said.lines().filter(|line| line.contains(&part));
+                let lines = said.lines().filter(|line| line.contains(part));
                 let mut lines = lines.filter(|line| line.contains(reason));
                 lines.next().map(str::to_owned).ok_or(said.clone())
             });

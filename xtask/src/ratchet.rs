@@ -29,17 +29,17 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 207, Exactly),
+    ("methods of a type", 208, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
         30,
         Exactly,
     ),
-    ("functions with tuples of parameters", 102, Exactly),
+    ("functions with tuples of parameters", 107, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 358, Exactly),
+    ("look-ups of clients and backends", 361, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 14, Exactly),
     (
@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         3,
         Exactly,
     ),
-    ("words of docs", 45_080, Loosely),
+    ("words of docs", 45_205, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 123_381, Loosely),
-    ("product lines of pool, session and sql", 67_428, Loosely),
-    ("lines of end-to-end tests", 27_426, Loosely),
+    ("product lines", 124_197, Loosely),
+    ("product lines of pool, session and sql", 68_176, Loosely),
+    ("lines of end-to-end tests", 28_124, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

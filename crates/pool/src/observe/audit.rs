@@ -349,7 +349,7 @@ impl AuditTrail {
 
     fn hand_over(&self, line: String) {
         let lines = self.lines.get();
-        if !lines.is_some_and(|lines| lines.try_send(Message::Line(line)).is_ok()) {
+        if lines.is_none_or(|lines| lines.try_send(Message::Line(line)).is_err()) {
             self.lost.fetch_add(1, Relaxed);
         }
     }
