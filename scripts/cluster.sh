@@ -198,7 +198,7 @@ start_galera() {
     done
     # Only the first start of the first node makes the cluster.
     cp "${nodes[0]}/run" "$folder/run"
-    sed -i 's/$/ --wsrep-new-cluster/' "${nodes[0]}/run"
+    sed -i '$s/$/ --wsrep-new-cluster/' "${nodes[0]}/run"
     start "${nodes[0]}"
     cp "$folder/run" "${nodes[0]}/run"
     start "${nodes[1]}"
@@ -209,11 +209,12 @@ start_galera() {
 start_group() {
     local node seeds= base
     base=$(free_port)
-    for node in "${nodes[@]}"; do seeds+=",$(host_of "$node"):$base"; done
+    # Members want an address that an interface has: one, and three ports.
+    for node in 1 2 3; do seeds+=",127.0.0.1:$((base + node))"; done
     for node in "${nodes[@]}"; do
         write_run "$node" --plugin-load-add=group_replication.so --report-host="$(host_of "$node")" \
             --loose-group-replication-group-name=aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa \
-            --loose-group-replication-local-address="$(host_of "$node"):$base" \
+            --loose-group-replication-local-address="127.0.0.1:$((base + ${node##*/db}))" \
             --loose-group-replication-group-seeds="${seeds#,}" \
             --loose-group-replication-member-expel-timeout=0 \
             --loose-group-replication-recovery-get-public-key=ON --gtid-mode=ON \

@@ -12,6 +12,10 @@ use crate::view::{Memory, ServerState, State, View};
 
 /// Fewest statements by which a reader's circuit breaker judges.
 const BREAKER_STATEMENTS_MIN: u32 = 20;
+/// Most doublings of the time for which a server must be silent, and the time after which they are
+/// forgotten.
+const RELAPSES_MAX: u32 = 4;
+const CALM_MS: u64 = 600_000;
 /// Steps in which the weight of a server that starts slowly grows.
 const SLOW_START_STEPS: u64 = 10;
 
@@ -76,11 +80,16 @@ fn count(observation: &Observation, server: &mut ServerState, settings: &Setting
                     memory.failure = "it does not answer in time".into();
                 }
             }
-            let failing_ms =
-                observation.at + observation.took_ms - memory.failing_at.min(observation.at);
-            let fallen = memory.failures >= settings.fall && failing_ms >= settings.fall_ms;
-            if memory.refusals >= settings.fall || fallen {
+            let failing_at = memory.failing_at.min(observation.at);
+            let silent_ms = observation.at + observation.took_ms - failing_at;
+            // One that falls silent again and again is given more time each time.
+            let fall_ms = settings.fall_ms << memory.relapses.min(RELAPSES_MAX);
+            let is_silent = memory.failures >= settings.fall && silent_ms >= fall_ms;
+            if memory.is_up && (is_silent || memory.refusals >= settings.fall) {
                 memory.is_up = false;
+                let calm = now.abs_diff(memory.fell_at) > CALM_MS;
+                memory.relapses = if calm { 1 } else { memory.relapses + 1 };
+                memory.fell_at = now;
             }
         }
     }
@@ -320,7 +329,7 @@ fn lag(scene: &Scene<'_>, id: ServerId) -> Result<String, (String, bool)> {
     if lag_ms > lag_ms_max || (memory.lags && lag_ms > lag_ms_max / 2) {
         return Err((format!("it lags by {lag_ms} ms"), true));
     }
-    Ok("it replicates".into())
+    Ok("it is up and not behind".into())
 }
 
 /// Weight of a server, which grows in steps after it was down or its breaker open.

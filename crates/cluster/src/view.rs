@@ -89,6 +89,9 @@ pub(crate) struct Memory {
     pub(crate) failures: u32,
     pub(crate) refusals: u32,
     pub(crate) failing_at: u64,
+    /// Times that it went down of late, and the last of them.
+    pub(crate) relapses: u32,
+    pub(crate) fell_at: u64,
     /// Errors in place of reports, in a row.
     pub(crate) silent: u32,
     /// Words of the last failure.
