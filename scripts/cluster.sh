@@ -24,6 +24,12 @@ source scripts/lib.sh
 PATH="$PATH:/usr/sbin"
 tries_max=300
 
+# The tests skip what ends so.
+not_installed() {
+    printf '%s\n' "onramp: $*" >&2
+    exit 77
+}
+
 sql() {
     local where=$1
     shift
@@ -79,6 +85,7 @@ mariadb | mysql | galera | group) kind=$1 ;;
 *) fail "cluster.sh mariadb|mysql|galera|group; see its head" ;;
 esac
 
+have mariadb || not_installed "needs mariadb-client"
 folder=$(mktemp -d /tmp/onramp-cluster.XXXXXX)
 chmod 755 "$folder"
 ((EUID != 0)) || chown mysql: "$folder"
@@ -118,13 +125,12 @@ nodes=("$folder"/db{1..3})
 make_data() {
     mkdir "${nodes[@]}"
     if [[ $kind == mariadb || $kind == galera ]]; then
-        want_mariadb
-        install_missing
+        have mariadbd || not_installed "needs mariadb-server"
         mariadb-install-db --no-defaults --datadir="$folder/data" --skip-test-db --tmpdir="$folder" \
             --auth-root-authentication-method=normal "${as_user[@]}" >"$folder/log" 2>&1 ||
             fail "no data: $(tail -3 "$folder/log")"
     else
-        [[ -x $mysql_run ]] || fail "no MySQL; run scripts/get-mysql.sh, or set ONRAMP_MYSQL"
+        [[ -x $mysql_run ]] || not_installed "no MySQL; run scripts/get-mysql.sh, or set ONRAMP_MYSQL"
         mysql_run=$(realpath "$mysql_run")
         "$mysql_run" mysqld --no-defaults --datadir="$folder/data" --initialize-insecure \
             "${as_user[@]/mysql/root}" >"$folder/log" 2>&1 ||
@@ -183,7 +189,7 @@ replicate() {
 start_galera() {
     local library node all= host base
     library=$(find /usr/lib -name 'libgalera_smm.so' 2>/dev/null | head -1)
-    [[ -n $library ]] && have rsync || fail "galera needs the packages galera-4 and rsync"
+    [[ -n $library ]] && have rsync || not_installed "galera needs the packages galera-4 and rsync"
     base=$(free_port)
     for node in "${nodes[@]}"; do all+=",$(host_of "$node"):$base"; done
     for node in "${nodes[@]}"; do

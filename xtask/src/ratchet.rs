@@ -41,7 +41,7 @@ const BOUNDS: &[Bound] = &[
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 361, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 14, Exactly),
+    ("doc comments that open with a question word", 16, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         3,
@@ -49,7 +49,7 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_205, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 124_197, Loosely),
+    ("product lines", 124_212, Loosely),
     ("product lines of pool, session and sql", 68_176, Loosely),
     ("lines of end-to-end tests", 28_124, Loosely),
 ];

@@ -208,10 +208,11 @@ impl Scene<'_> {
         }
     }
 
-    /// A server that hears `id`, by a fresh report.
+    /// A server that hears `id`, by a fresh report and no failure since.
     fn hearer(&self, id: ServerId) -> Option<ServerId> {
         self.others(id).find(|&other| {
             self.is_fresh(other)
+                && self.view.servers[other.index()].memory.failures == 0
                 && self.report(other).is_some_and(|report| {
                     let mut sources = report.sources.iter();
                     sources.any(|it| it.receiver == Receiver::Connected && self.is_source(it, id))
@@ -238,7 +239,9 @@ impl Scene<'_> {
     fn is_no_replica(&self, id: ServerId, report: &Report) -> Result<(), String> {
         let replicates = |report: &Report, from| {
             let mut sources = report.sources.iter();
-            sources.any(|it| it.receiver != Receiver::Stopped && self.is_source(it, from))
+            // A receiver that gave up stands, but was stopped by nobody: the applier runs on.
+            let runs = |it: &Source| it.receiver != Receiver::Stopped || it.applier;
+            sources.any(|it| runs(it) && self.is_source(it, from))
         };
         let source = self.others(id).find(|&other| {
             let mutual = self.report(other).is_some_and(|it| replicates(it, id));

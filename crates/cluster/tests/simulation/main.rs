@@ -110,32 +110,31 @@ impl Monitor {
     /// No server that could be the writer has taken writes for longer than an answer may be old.
     fn check_move(&self, writer: ServerId, next: &View, world: &World) {
         let old_ms = world.settings.stale_ms + LIMIT_MS;
-        match world.kind() {
-            Kind::Replication => {
-                for (id, server) in world.servers.iter().enumerate() {
-                    let may = matches!(server.role, Role::Auto | Role::Writer);
-                    let answered = next.servers[id].report.is_some();
-                    let takes = server
-                        .writes_since
-                        .is_some_and(|at| at + old_ms < world.now);
-                    assert!(
-                        id == writer.index() || !may || !answered || !takes,
-                        "db{} became the writer while db{} takes writes: {}",
-                        writer.0 + 1,
-                        id + 1,
-                        next.why
-                    );
-                }
-            }
-            _ => {
-                let takes = (0..world.servers.len()).find(|&id| world.takes_writes(id));
-                let changed = world.changed_at + old_ms >= world.now;
-                assert!(
-                    takes.is_none() || changed || world.takes_writes(writer.index()),
-                    "db{} became the writer, which takes none",
-                    writer.0 + 1
-                );
-            }
+        let wrote_at = world.servers[writer.index()].wrote_at;
+        assert!(
+            wrote_at + old_ms >= world.now,
+            "db{} does not take writes",
+            writer.0 + 1
+        );
+        if world.kind() != Kind::Replication {
+            return;
+        }
+        for (id, server) in world.servers.iter().enumerate() {
+            // A server that neither the pool nor another hears is given up, if that is set.
+            let is_heard = world.is_well(id) || world.is_heard(id);
+            let given_up = world.settings.writer_lost == WriterLost::Replace
+                && !(is_heard && world.changed_at + old_ms < world.now);
+            let takes = server
+                .writes_since
+                .is_some_and(|at| at + old_ms < world.now);
+            let answered = next.servers[id].report.is_some();
+            assert!(
+                id == writer.index() || !world.may_write(id) || !answered || given_up || !takes,
+                "db{} became the writer while db{} takes writes: {}",
+                writer.0 + 1,
+                id + 1,
+                next.why
+            );
         }
     }
 }
@@ -248,7 +247,11 @@ fn check_named(world: &World, monitor: &Monitor) {
     }
     let expected = match world.kind() {
         Kind::Galera if writers.is_empty() => return,
-        Kind::Galera => return assert!(monitor.view.writer.is_some(), "no writer"),
+        Kind::Galera => {
+            let named = monitor.view.writer.map(ServerId::index);
+            let takes = named.is_some_and(|named| writers.contains(&named));
+            return assert!(takes, "{named:?} is named, {writers:?} take writes");
+        }
         _ if writers.len() == 1 => writers[0],
         _ => return,
     };

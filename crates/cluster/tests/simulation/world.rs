@@ -30,6 +30,12 @@ pub(crate) struct Server {
     pub(crate) seen_by_peers: bool,
     /// Time since which it has taken writes without a break.
     pub(crate) writes_since: Option<u64>,
+    /// Last time at which it took writes.
+    pub(crate) wrote_at: u64,
+    /// True from joining the component until it is killed.
+    joined: bool,
+    /// Last time at which it heard a majority.
+    majority_at: u64,
     restart_at: Option<u64>,
     heal_at: Option<u64>,
     follow_at: Option<u64>,
@@ -79,6 +85,9 @@ impl World {
                 seen_by_pool: true,
                 seen_by_peers: true,
                 writes_since: None,
+                wrote_at: 0,
+                joined: true,
+                majority_at: 0,
                 restart_at: None,
                 heal_at: None,
                 follow_at: None,
@@ -130,7 +139,9 @@ impl World {
             .component
             .iter()
             .filter(|&&it| self.hear_each_other(id, it));
-        self.component.contains(&id) && heard.count() * 2 > self.component.len()
+        self.servers[id].joined
+            && self.component.contains(&id)
+            && heard.count() * 2 > self.component.len()
     }
 
     /// True if a client that reaches the server could commit there now.
@@ -162,7 +173,13 @@ impl World {
         for id in 0..self.servers.len() {
             let takes = self.takes_writes(id);
             let since = self.servers[id].writes_since;
+            if self.has_majority(id) {
+                self.servers[id].majority_at = self.now;
+            }
             self.servers[id].writes_since = takes.then(|| since.unwrap_or(self.now));
+            if takes {
+                self.servers[id].wrote_at = self.now;
+            }
         }
     }
 
@@ -189,7 +206,7 @@ impl World {
     pub(crate) fn kill(&mut self, id: usize, for_ms: u64) {
         let replaced = self.settings.writer_lost == WriterLost::Replace;
         let server = &mut self.servers[id];
-        server.up = false;
+        (server.up, server.joined) = (false, false);
         server.restart_at = Some(self.now + for_ms);
         // Where the pool may replace a lost writer, the operator sees to it that it comes back
         // read-only; elsewhere it may come back as it was.
@@ -230,7 +247,7 @@ impl World {
                 "cut from the others"
             }
             7 if replication => return self.switch_over(id),
-            8 if replication && self.settings.writer_lost == WriterLost::Wait => {
+            8 if replication => {
                 // A second writer, by mistake.
                 server.read_only = false;
                 if random.below(2) == 0 {
@@ -327,12 +344,13 @@ impl World {
         let wanted: Vec<usize> = match majority {
             Some(id) => {
                 let heard = |it: &usize| self.servers[*it].up && self.hear_each_other(id, *it);
-                let stay = self.component.iter().copied().filter(heard);
+                let member = |it: &usize| self.servers[*it].joined && heard(it);
+                let stay = self.component.iter().copied().filter(member);
                 let join = (0..self.servers.len()).filter(|it| !self.component.contains(it));
                 stay.chain(join.filter(heard)).collect()
             }
             // An operator makes a new one of whoever is there once all members are down.
-            None if self.component.iter().all(|&id| !self.servers[id].up) => {
+            None if self.component.iter().all(|&id| !self.servers[id].joined) => {
                 (0..self.servers.len())
                     .filter(|&id| self.servers[id].up)
                     .take(1)
@@ -351,6 +369,7 @@ impl World {
             self.lost_at = None;
             let primary = self.component[0];
             for (id, server) in self.servers.iter_mut().enumerate() {
+                server.joined = self.component.contains(&id) && server.up;
                 server.read_only = self.settings.kind == Kind::GroupReplication && id != primary;
             }
         }
@@ -360,8 +379,17 @@ impl World {
     pub(crate) fn answers(&mut self, id: usize, random: &mut Random) -> bool {
         let server = &mut self.servers[id];
         server.asked += 1;
-        let late = server.half && server.asked % 2 == 0;
+        let late = server.half && server.asked.is_multiple_of(2);
         !server.frozen && !late && server.seen_by_pool && random.below(100) >= server.loses
+    }
+
+    /// True if a server that the pool hears well replicates from it, and hears it.
+    pub(crate) fn is_heard(&self, id: usize) -> bool {
+        let hears =
+            |it: &usize| self.servers[*it].source == Some(id) && self.hear_each_other(id, *it);
+        (0..self.servers.len())
+            .filter(hears)
+            .any(|it| self.is_well(it))
     }
 
     /// True if nothing keeps the pool from hearing the server each time.
@@ -399,8 +427,8 @@ impl World {
             });
         }
         // A member that has lost the others believes the last list for a while.
-        let inside = self.component.contains(&id)
-            && (self.has_majority(id) || self.lost_at.is_some_and(|at| self.now < at + 1_000));
+        let listed = server.joined && self.component.contains(&id);
+        let inside = listed && self.now < server.majority_at + 1_000;
         match self.kind() {
             Kind::Galera => {
                 report.galera = Some(Galera {
@@ -423,7 +451,6 @@ impl World {
                     primary: self.component[0] == it,
                     ..GroupMember::default()
                 };
-                let listed = self.component.contains(&id);
                 let members = self
                     .component
                     .iter()
