@@ -728,7 +728,16 @@ fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
 
 /// Backends of a group that slow readers may hold while others wait.
 fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
-    (shared.budget.share(group) * settings.slow_backends_percent_max).div_ceil(100)
+    part_of(
+        shared.budget.share(group),
+        settings.slow_backends_percent_max,
+    )
+}
+
+/// This percentage of so many backends: at least one where others keep one besides.
+fn part_of(share: usize, percent: usize) -> usize {
+    let least = usize::from(share > 1 && percent > 0);
+    (share * percent / 100).max(least)
 }
 
 /// True if a backend is read although its client has not taken so many bytes. Behind a reply that

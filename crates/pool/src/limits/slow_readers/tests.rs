@@ -289,3 +289,11 @@ fn without_a_spool_all_beyond_the_share_go_when_their_time_is_over_and_nobody_wi
     let ended = [0, 1].map(|n| Relief::End(bench.owners[n], NO_ROOM));
     assert_eq!(relief, ended);
 }
+
+#[test]
+fn one_backend_of_few_is_left_to_slow_readers_and_never_the_only_one() {
+    let parts = [1, 2, 3, 4, 7, 8].map(|share| part_of(share, 25));
+    assert_eq!(parts, [0, 1, 1, 1, 1, 2]);
+    assert_eq!([1, 8].map(|share| part_of(share, 0)), [0, 0]);
+    assert_eq!([1, 8].map(|share| part_of(share, 100)), [1, 8]);
+}
