@@ -236,6 +236,10 @@ fn a_mistake_in_an_option_is_status_2() {
             &["--listen", listen, "--no-such-option"],
             "--no-such-option",
         ),
+        (
+            &["--listen", listen, "--clients-mx", "5"],
+            "'--clients-max'",
+        ),
         (&["--listen", listen, "--clients-max", "many"], "many"),
         (&["--listen", listen, "--backends-max", "0"], "backends"),
     ] {

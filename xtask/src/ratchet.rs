@@ -49,9 +49,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_205, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 124_221, Loosely),
+    ("product lines", 124_235, Loosely),
     ("product lines of pool, session and sql", 68_185, Loosely),
-    ("lines of end-to-end tests", 28_124, Loosely),
+    ("lines of end-to-end tests", 28_128, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

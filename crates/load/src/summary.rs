@@ -336,7 +336,7 @@ impl Summary {
             errors: measured.errors().sorted(),
             series: measured.series.clone(),
             workload: args.workload_name().to_owned(),
-            target: args.target.to_string(),
+            target: shown(&args.target),
             command: command_line(std::env::args()),
             ignored_errors: ignored,
             lost_connections: measured.sum(|stats| stats.lost),
@@ -385,6 +385,19 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
+/// A target without its password, and without the path of the file that has it.
+fn shown(target: &Dsn) -> String {
+    const FILE: &str = "password_file=";
+    let text = target.to_string();
+    match text.split_once(FILE) {
+        Some((before, path)) => {
+            let rest = path.find('&').map_or("", |end| &path[end..]);
+            format!("{before}{FILE}...{rest}")
+        }
+        None => text,
+    }
+}
+
 /// The command line with the target's password left out.
 fn command_line(words: impl Iterator<Item = String>) -> String {
     let masked = words.map(|word| {
@@ -393,7 +406,7 @@ fn command_line(words: impl Iterator<Item = String>) -> String {
             None => return word.clone(),
         };
         match Dsn::parse(value) {
-            Ok(dsn) => format!("{option}{dsn}"),
+            Ok(dsn) => format!("{option}{}", shown(&dsn)),
             Err(_) => format!("{option}mysql://..."),
         }
     });

@@ -297,6 +297,7 @@ fn cells(latency: &Latency) -> Vec<String> {
 fn facts(summary: &Summary) -> Vec<(&'static str, String)> {
     let of = |part: u64, name: &str| format!("{} {name}", thousands(part));
     let mut facts = vec![
+        ("Written", measure::utc::text_of_second(reactor::utc_now())),
         ("Target", summary.target.clone()),
         ("Workload", summary.workload.clone()),
         (

@@ -210,4 +210,14 @@ fn a_command_line_keeps_its_password_to_itself() {
         line,
         r"load --target mysql://a@h:3306/t --target=mysql://... --fail-if 'p99>50ms' 'it'\''s'"
     );
+    let file = std::env::temp_dir().join(format!("onramp-secret-{}", std::process::id()));
+    std::fs::write(&file, "secret").unwrap();
+    let named = format!(
+        "mysql://a@h/t?password_file={}&ssl-mode=required",
+        file.display()
+    );
+    let line = command_line([named].into_iter());
+    assert!(line.contains("/t?password_file=...&ssl-mode="), "{line}");
+    assert!(!line.contains("onramp-secret"), "{line}");
+    std::fs::remove_file(&file).unwrap();
 }

@@ -117,6 +117,13 @@ fn the_server_may_switch_the_plugin() {
     put_auth_switch(&mut other, 2, "client_ed25519", nonce);
     let error = error(&mut login, &who, &other[HEADER_LEN..]);
     assert_eq!(error, LoginError::Plugin("client_ed25519".into()));
+    assert!(!error.to_string().contains("does not know"), "{error}");
+    // MySQL names this one of accounts that it does not have.
+    let error = LoginError::Plugin("sha256_password".into()).to_string();
+    assert!(
+        error.contains("whether there is such an account"),
+        "{error}"
+    );
 }
 
 #[test]
