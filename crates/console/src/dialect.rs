@@ -73,6 +73,14 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "RECONNECT",
         "replaces the connections to the server as they become free",
     ),
+    (
+        "SWITCH TO NAME",
+        "has another of several servers written to, without an error for clients",
+    ),
+    (
+        "FENCED NAME",
+        "vouches that a server that is down takes no writes",
+    ),
     ("RELOAD", "reads settings and certificates again"),
     (
         "SET NAME = VALUE|DEFAULT",
@@ -108,6 +116,10 @@ pub enum Action {
     },
     /// `RECONNECT`: connections to the server are opened anew, each when it is free.
     Reconnect,
+    /// `SWITCH TO NAME`: another of several servers is to be written to.
+    SwitchTo(String),
+    /// `FENCED NAME`: a server takes no writes, however it looks.
+    Fenced(String),
     /// `RELOAD`: the configuration is read again.
     Reload,
     /// `SET NAME = VALUE` of a setting.
@@ -129,6 +141,8 @@ impl fmt::Display for Action {
             Action::Kill { id, query: false } => write!(f, "KILL {id}"),
             Action::Kill { id, query: true } => write!(f, "KILL QUERY {id}"),
             Action::Reconnect => f.write_str("RECONNECT"),
+            Action::SwitchTo(name) => write!(f, "SWITCH TO {name}"),
+            Action::Fenced(name) => write!(f, "FENCED {name}"),
             Action::Reload => f.write_str("RELOAD"),
             // What is refused is logged all the same.
             Action::Set { name, .. } if name.contains("password") => write!(f, "SET {name} = ***"),
@@ -265,8 +279,31 @@ impl<'a> Reader<'a> {
             "RECONNECT" => command(Action::Reconnect),
             "RELOAD" => command(Action::Reload),
             "KILL" => self.kill(),
+            "SWITCH" if self.is(1, "TO") => self.of_server("SWITCH TO", 2, Action::SwitchTo),
+            "FENCED" => self.of_server("FENCED", 1, Action::Fenced),
             _ => self.rest(0).map(Asked::Rows),
         }
+    }
+
+    /// A command with the name of a server behind it, which may be several tokens.
+    fn of_server(
+        &self,
+        command: &str,
+        at: usize,
+        action: fn(String) -> Action,
+    ) -> Result<Asked, Wrong> {
+        let name = match (self.tokens.get(at), self.tokens.last()) {
+            (Some(one), _) if one.kind == Kind::String => {
+                self.ends(at + 1)?;
+                unquoted(&self.text[one.start..one.end])
+            }
+            (Some(first), Some(last)) => self.text[first.start..last.end].to_owned(),
+            _ => {
+                let why = "expected the name of a server (SHOW SERVERS)";
+                return Err(Wrong::syntax(format!("{command}: {why}")));
+            }
+        };
+        Ok(Asked::Act(action(name)))
     }
 
     fn kill(&self) -> Result<Asked, Wrong> {

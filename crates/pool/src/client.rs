@@ -101,6 +101,8 @@ enum Ended {
     Nothing,
     /// Its statement, by KILL, before that was sent.
     Statement,
+    /// Its transaction, with its server.
+    Transaction,
     /// The client: it is to be closed at the end of the turn.
     Connection,
 }
@@ -267,6 +269,25 @@ impl<S> Client<S> {
     pub(crate) fn interrupt(&mut self) {
         if self.ended == Ended::Nothing {
             self.ended = Ended::Statement;
+        }
+    }
+
+    /// Its transaction was lost with its server; its next statement hears of it.
+    pub(crate) fn lose_transaction(&mut self) {
+        if self.ended != Ended::Connection {
+            self.ended = Ended::Transaction;
+        }
+    }
+
+    /// True if it has not heard yet that its transaction is lost.
+    pub(crate) fn has_lost_transaction(&self) -> bool {
+        self.ended == Ended::Transaction
+    }
+
+    /// Takes the loss of its transaction: it hears of it now, or has ended the transaction itself.
+    pub(crate) fn forget_lost_transaction(&mut self) {
+        if self.has_lost_transaction() {
+            self.ended = Ended::Nothing;
         }
     }
 

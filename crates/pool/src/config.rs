@@ -30,15 +30,16 @@ use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
 use crate::config::checks::{
-    CLIENTS_PER_BACKEND, check_backends_min, check_console, check_listen, check_monitor,
-    check_otel, check_prepared_max, check_requirements, check_run_as, check_user,
-    note_unknown_log_users, server_accounts,
+    CLIENTS_PER_BACKEND, check_backends_min, check_cluster, check_console, check_listen,
+    check_monitor, check_otel, check_place, check_prepared_max, check_requirements, check_run_as,
+    check_user, note_unknown_log_users, server_accounts,
 };
 use crate::config::file::{File, Table};
 use crate::config::mistakes::Mistakes;
 use crate::limits::addresses::{AddressRules, Limit};
 use crate::limits::user_use::UserUse;
-use crate::server::tls::{BackendTls, BackendTlsKeys};
+use crate::server::tls::{BackendTls, BackendTlsKeys, unprotected};
+use crate::server::upstream::Place;
 use files::Unread;
 use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
@@ -62,6 +63,8 @@ pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
 pub struct Raw {
     pub(crate) top: Keys,
     pub(crate) server: Keys,
+    pub(crate) members: Vec<Keys>,
+    pub(crate) cluster: Keys,
     pub(crate) tls: Keys,
     pub(crate) console: Keys,
     pub(crate) otel: Keys,
@@ -182,6 +185,21 @@ impl User {
         };
         of(self) == of(other) && self.verifier.is_like(&other.verifier) && seconds_alike
     }
+}
+
+/// Several servers, checked.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// Settings of the decision which of them is written to.
+    pub(crate) decision: cluster::Settings,
+    /// Their places, in that order.
+    pub(crate) places: Vec<Place>,
+    /// Time limit of an answer.
+    pub(crate) answer_max: Duration,
+    /// Time limit of a step of a switchover.
+    pub(crate) switch_max: Duration,
+    /// Program that promotes, with its arguments.
+    pub(crate) promote_command: Vec<String>,
 }
 
 /// Address and accounts of the console.
@@ -367,6 +385,8 @@ impl Default for Raw {
         Raw {
             top: Keys::default(),
             server: Keys::of("backend."),
+            members: Vec::new(),
+            cluster: Keys::of("cluster."),
             tls: Keys::of("tls."),
             console: Keys::of("console."),
             otel: Keys::of("otel."),
@@ -466,6 +486,7 @@ impl Raw {
         for (table, keys) in [
             (Table::Pool, &self.top),
             (Table::Server, &self.server),
+            (Table::Cluster, &self.cluster),
             (Table::Tls, &self.tls),
             (Table::Console, &self.console),
             (Table::Otel, &self.otel),
@@ -488,10 +509,12 @@ impl Raw {
                 }
             }));
         }
-        for keys in &self.users {
+        let members = self.members.iter().map(|keys| (Table::Member, keys));
+        let users = self.users.iter().map(|keys| (Table::User, keys));
+        for (table, keys) in members.chain(users) {
             let written = |row: &'static Row| Some((row, keys.shown(row)?));
             shown.extend(
-                Table::User
+                table
                     .rows()
                     .filter_map(written)
                     .map(|(row, (value, place))| ShownSetting {
@@ -500,7 +523,7 @@ impl Raw {
                         default: row.default_shown(),
                         place: Some(place),
                         is_fixed: row.is_fixed,
-                        of_user: true,
+                        of_user: table == Table::User,
                     }),
             );
         }
@@ -529,9 +552,11 @@ impl Raw {
             None,
         );
         let server = server.and_then(|mut server| {
+            let place = check_place(server.address.take(), !self.members.is_empty());
+            let place = mistakes.note(place.map_err(|error| self.server.placed(error)));
             let monitor = check_monitor(&mut server, &mut warnings);
             let monitor = mistakes.note(monitor.map_err(|error| self.server.placed(error)))?;
-            Some((server, monitor))
+            Some((server, place?, monitor))
         });
         let auth = mistakes.note(rows::account_source(&self.top));
         let from_server = auth == Some(AccountSource::Server);
@@ -542,7 +567,7 @@ impl Raw {
                     .into(),
             );
         }
-        if from_server && matches!(server, Some((_, None))) {
+        if from_server && matches!(server, Some((_, _, None))) {
             mistakes.add(self.top.placed(
                 "auth: \"server\" expects monitor_user and monitor_password below [backend]: the \
                  account that reads the server's accounts (docs/pool/accounts.md)",
@@ -582,7 +607,10 @@ impl Raw {
         {
             mistakes.note(check_requirements(&self.users, &users, tls.as_deref()));
         }
-        let server = server.and_then(|(server, monitor)| {
+        let cluster = check_cluster(&self.members, &self.cluster, mistakes);
+        let server = server.and_then(|(server, place, monitor)| {
+            let members = cluster.iter().flatten().flat_map(|cluster| &cluster.places);
+            warnings.extend(members.filter_map(|at| unprotected(server.tls, at)).next());
             let keys = BackendTlsKeys {
                 mode: server.tls,
                 ca: server.tls_ca,
@@ -592,9 +620,9 @@ impl Raw {
                 server_public_key: server.server_public_key,
                 get_server_public_key: server.get_server_public_key,
             };
-            let tls = BackendTls::of(keys, &server.address, &mut warnings);
+            let tls = BackendTls::of(keys, &place, &mut warnings);
             let tls = mistakes.note(tls.map_err(|error| self.server.placed(error)))?;
-            Some((server.address, monitor, tls, server.proxy_protocol))
+            Some((place, monitor, tls, server.proxy_protocol))
         });
         let console = mistakes.section(
             ConsoleKeys::note_mistakes,
@@ -623,6 +651,7 @@ impl Raw {
             &self.top,
             None,
             address,
+            cluster?,
             monitor,
             users,
             tls,
@@ -636,11 +665,13 @@ impl Raw {
             warnings,
         );
         let mut settings = mistakes.note(settings)?;
-        if settings.listen.iter().any(|at| settings.backend.is(at)) {
-            mistakes.add(self.server.placed(format!(
-                "backend.address: {} is also in listen; the pool would be its own server",
-                settings.backend
-            )));
+        let members = settings.cluster.iter().flat_map(|cluster| &cluster.places);
+        for place in members.chain([&settings.backend]) {
+            if settings.listen.iter().any(|at| place.is(at)) {
+                mistakes.add(self.server.placed(format!(
+                    "backend.address: {place} is also in listen; the pool would be its own server"
+                )));
+            }
         }
         let mut note = |checked: Result<(), String>| {
             mistakes.note(checked.map_err(|error| self.top.placed(error)));
@@ -652,6 +683,10 @@ impl Raw {
             settings.backends_max = settings.backends_max.max(least);
         }
         let is_given = |key| self.top.get(key).is_some();
+        // A failover is waited for as a backend is.
+        if settings.cluster.is_some() && !is_given("server_down_fail_ms") {
+            settings.server_down_fail = settings.wait_max;
+        }
         note(check_backends_min(&settings, is_given("backends_min")));
         note(check_prepared_max(&mut settings, is_given("prepared_max")));
         note_unknown_log_users(&mut settings, auth?);

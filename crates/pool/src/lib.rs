@@ -15,6 +15,7 @@ mod auth;
 mod backend;
 mod buffers;
 mod client;
+mod cluster;
 mod config;
 mod errors;
 mod group;

@@ -23,6 +23,7 @@ use crate::auth::own_certificate::{MakePem, own_tls};
 use crate::auth::password_workers::start_workers;
 use crate::backend::pools::PoolKey;
 use crate::buffers::text_workers::start_readers;
+use crate::cluster::{Cluster, monitor};
 use crate::config::options::PoolArgs;
 use crate::config::reload;
 use crate::config::source::Source;
@@ -115,6 +116,10 @@ fn serve(
     let mut layout = plan(&settings, machine)?;
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
     upstream.keep_looking_up()?;
+    let cluster = Cluster::of(&settings, &upstream);
+    if let Some(cluster) = &cluster {
+        monitor::start(cluster)?;
+    }
     let windows = Windows::new(started.predecessor().is_none());
     windows.open_http(&settings)?;
     let Some(server) = ask_server(&upstream, &settings, &mut signals)? else {
@@ -124,6 +129,9 @@ fn serve(
         );
         return Ok(());
     };
+    if let Some(cluster) = &cluster {
+        cluster.compare()?;
+    }
     if !windows.is_first {
         privileges::give_up(&settings, &args)?;
     }
@@ -157,6 +165,7 @@ fn serve(
     };
     let mut shared = Shared::new(settings, server, KeyPair::generate()?, sizes);
     shared.upstream = upstream;
+    shared.cluster = cluster;
     shared.source = Mutex::new(Some(source));
     let exporter = (shared.settings().otel.as_ref())
         .map(otel::prepare)

@@ -17,8 +17,8 @@
 use crate::Address;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
-    socket_with, sockopt,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
+    listen, shutdown, socket_with, sockopt,
 };
 use std::fs::Permissions;
 use std::io;
@@ -301,6 +301,14 @@ fn bind_without_port(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(bind(socket, &SocketAddr::new(source, 0))?)
+}
+
+/// Ends a connection both ways: a thread that waits for it goes on.
+///
+/// # Errors
+/// ENOTCONN where it has ended already.
+pub fn shut_down(socket: &OwnedFd) -> io::Result<()> {
+    Ok(shutdown(socket, Shutdown::Both)?)
 }
 
 /// Result of a begun connection.

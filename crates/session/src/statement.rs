@@ -217,6 +217,8 @@ impl Untracked {
     pub const NO_SAVEPOINT: Untracked = Untracked(8);
     /// Some of the variables that it names, where it fails on MariaDB.
     pub const WHERE_IT_FAILS: Untracked = Untracked(16);
+    /// The end of the transaction that is open, where its reply is lost: it may have committed.
+    pub const TRANSACTION_END: Untracked = Untracked(32);
 
     /// Changes that a text may make so.
     #[must_use]
@@ -226,12 +228,18 @@ impl Untracked {
         let ends = ends && !found.multi;
         let late = [Marks::CHECKED_LATE, Marks::SETS_SEVERAL];
         let in_part = late.iter().all(|mark| found.marks.contains(*mark));
+        // A function or a trigger in these may not commit.
+        let stays = matches!(
+            found.verb,
+            Verb::Select | Verb::Insert | Verb::Update | Verb::Delete | Verb::Replace
+        );
         Untracked(
             u8::from(found.sets_charset)
                 | u8::from(found.sets_role) << 1
                 | u8::from(savepoint) << 2
                 | u8::from(ends) << 3
-                | u8::from(in_part) << 4,
+                | u8::from(in_part) << 4
+                | u8::from(!stays || found.multi) << 5,
         )
     }
 
@@ -265,6 +273,24 @@ mod tests {
         for one in [None, Lasting, Passing] {
             assert_eq!(one.and(None), None);
             assert_eq!(None.and(one), None);
+        }
+    }
+
+    #[test]
+    fn a_lost_reply_may_hide_the_end_of_a_transaction() {
+        for (sql, may_end) in [
+            ("UPDATE t SET a = 1", false),
+            ("SELECT 1 FOR UPDATE", false),
+            ("COMMIT", true),
+            ("CREATE TABLE t (a INT)", true),
+            ("CALL p()", true),
+            ("EXECUTE s", true),
+            ("INSERT INTO t VALUES (1); COMMIT", true),
+        ] {
+            let found = sql::classify::classify(sql.as_bytes(), sql::lex::LexMode::default());
+            let untracked = super::Untracked::by(&found);
+            let ends = untracked.contains(super::Untracked::TRANSACTION_END);
+            assert_eq!(ends, may_end, "{sql}");
         }
     }
 

@@ -196,7 +196,19 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// [`Failure`]; after the server's own error the connection can be used.
-    pub fn answer(&mut self, mut on_row: impl FnMut(&[u8])) -> Result<u64, Failure> {
+    pub fn answer(&mut self, on_row: impl FnMut(&[u8])) -> Result<u64, Failure> {
+        self.answer_table(|_| {}, on_row)
+    }
+
+    /// Reads one answer as [`Connection::answer`], with the definitions of its columns.
+    ///
+    /// # Errors
+    /// [`Failure`]; after the server's own error the connection can be used.
+    pub fn answer_table(
+        &mut self,
+        mut on_column: impl FnMut(&[u8]),
+        mut on_row: impl FnMut(&[u8]),
+    ) -> Result<u64, Failure> {
         let mut reply = Reply::new(ReplyShape::Results);
         let mut changed = 0;
         while !reply.is_done() {
@@ -215,6 +227,7 @@ impl<S: Read + Write> Connection<S> {
                 }
                 Step::File => return Err(Failure::LocalFile),
                 Step::Row => on_row(&self.payload),
+                Step::Definition { .. } => on_column(&self.payload),
                 Step::Cut => {
                     let what = "a shorter packet that decides something";
                     return Err(Malformed { what, at: 0, len }.into());
@@ -272,11 +285,30 @@ fn unread(error: io::Error) -> Failure {
 
 /// The values of a row in the text protocol; NULL is an empty one.
 pub fn values(row: &[u8]) -> impl Iterator<Item = &[u8]> {
+    values_or_null(row).map(Option::unwrap_or_default)
+}
+
+/// The values of a row in the text protocol; NULL is `None`.
+pub fn values_or_null(row: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let mut reader = Reader::new(row);
     std::iter::from_fn(move || {
         // NULL is the byte 0xFB, which is no length.
-        (!reader.is_empty()).then(|| reader.lenenc_bytes("a value").unwrap_or_default())
+        (!reader.is_empty()).then(|| reader.lenenc_bytes("a value").ok())
     })
+}
+
+/// The name of a column, by its definition: the fifth of the texts that this begins with.
+pub fn column_name(definition: &[u8]) -> &[u8] {
+    let mut reader = Reader::new(definition);
+    let mut text = || {
+        reader
+            .lenenc_bytes("a column's definition")
+            .unwrap_or_default()
+    };
+    for _ in 0..4 {
+        text();
+    }
+    text()
 }
 
 #[cfg(test)]
@@ -324,6 +356,15 @@ mod tests {
         b"\x01",
         b"\x03def\0\0\0\x01a\0\x0c\x3f\0\0\0\0\0\xfd\0\0\0\0\0",
     ];
+    #[test]
+    fn a_column_has_its_name_and_null_is_no_text() {
+        let [_, definition] = ONE_COLUMN;
+        assert_eq!(column_name(definition), b"a");
+        assert_eq!(column_name(b""), b"");
+        let row: Vec<Option<&[u8]>> = values_or_null(b"\x01x\xfb\x00").collect();
+        assert_eq!(row, [Some(&b"x"[..]), None, Some(b"")]);
+    }
+
     const END: &[u8] = b"\xfe\0\0\x02\0\0\0";
     const OK: &[u8] = b"\0\x03\0\x02\0\0\0";
     const UNKNOWN_TABLE: &[u8] = b"\xff\x7a\x04#42S02no such table";

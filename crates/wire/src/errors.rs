@@ -19,6 +19,13 @@ const fn error(code: u16, state: &'static str) -> ErrorCode {
     ErrorCode { code, state }
 }
 
+/// True for the errors of a server that takes no writes: `read_only` (1290, InnoDB's 1836), or a
+/// node of Galera without a majority (1047).
+#[must_use]
+pub fn refuses_writes(code: u16) -> bool {
+    matches!(code, 1047 | 1290 | 1836)
+}
+
 /// Too many connections.
 pub const CON_COUNT: ErrorCode = error(1040, "08004");
 /// The handshake failed.
@@ -41,6 +48,8 @@ pub const UNKNOWN_ERROR: ErrorCode = error(1105, "HY000");
 pub const NET_PACKET_TOO_LARGE: ErrorCode = error(1153, "08S01");
 /// Packets came out of order.
 pub const NET_PACKETS_OUT_OF_ORDER: ErrorCode = error(1156, "08S01");
+/// The transaction was rolled back, and may be run again.
+pub const LOCK_DEADLOCK: ErrorCode = error(1213, "40001");
 /// The account has as many connections as it may.
 pub const USER_LIMIT_REACHED: ErrorCode = error(1226, "42000");
 /// A statement was ended by KILL.

@@ -7,6 +7,7 @@
 //! Invariant: a group answers within its turn and waits for nobody; one that does not answer within
 //! [`ANSWER_MAX`] is an error of the statement that asks.
 
+use crate::cluster::Cluster;
 use crate::config::ConsoleSettings;
 use crate::config::reload;
 use crate::group::shared::{Order, Shared};
@@ -76,6 +77,8 @@ const SERVER_ANSWER_MAX: Duration = Duration::from_secs(5);
 const LOGGED_MAX: usize = 64;
 /// Interval after which their next login is logged.
 const LOGGED_AGAIN: Duration = Duration::from_secs(3600);
+/// Interval at which the groups are asked if all transactions have ended.
+const QUIET_EVERY: Duration = Duration::from_millis(5);
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 32;
 
@@ -330,6 +333,11 @@ impl Console {
                 Order::Reconnect.tell_all(&self.groups);
                 Ok("connections to the server are replaced, each when its client has done".into())
             }
+            Action::SwitchTo(name) => self.switch_to(name),
+            Action::Fenced(name) => {
+                let fenced = self.cluster().and_then(|cluster| cluster.fence(name));
+                fenced.map(|()| format!("'{name}' is taken to take no writes"))
+            }
             Action::Reload => reload::reload(&self.shared),
             Action::Set { name, value } => reload::set(&self.shared, name, value.as_deref()),
         };
@@ -351,6 +359,49 @@ impl Console {
             logged.push_back((name, now));
         }
         is_new
+    }
+
+    fn cluster(&self) -> Result<&Cluster, String> {
+        let cluster = self.shared.cluster.as_deref();
+        cluster.ok_or("there is one server; [[server]] in the settings makes several".into())
+    }
+
+    /// Has another server written to: between a pause and its end, so that no client's statement
+    /// meets the change.
+    fn switch_to(&self, name: &str) -> Result<String, String> {
+        let cluster = self.cluster()?;
+        let switch = cluster.begin_switch(name)?;
+        let pauses = !self.shared.paused.swap(true, Relaxed);
+        Order::Look.tell_all(&self.groups);
+        let quiet = self.await_quiet(cluster.switch_max());
+        let done = quiet.and_then(|()| cluster.carry_out(&switch));
+        if pauses {
+            self.shared.paused.store(false, Relaxed);
+            Order::Look.tell_all(&self.groups);
+        }
+        done.map(|took| format!("'{name}' is written to, after {} ms", took.as_millis()))
+            .map_err(|why| format!("everything goes on where it was: {why}"))
+    }
+
+    /// Waits until no backend has a transaction or runs a statement.
+    fn await_quiet(&self, longest: Duration) -> Result<(), String> {
+        let begun = Time::now();
+        loop {
+            let backends = self.backends()?;
+            let busy = |line: &&BackendLine| line.in_transaction || line.in_flight > 0;
+            let count = backends.iter().filter(busy).count();
+            if count == 0 {
+                return Ok(());
+            }
+            if Time::now().since(begun) > longest {
+                return Err(format!(
+                    "{count} transactions or statements have not ended within {} ms \
+                     (cluster.switch_ms_max); SHOW TRANSACTIONS has them",
+                    longest.as_millis()
+                ));
+            }
+            reactor::pause(QUIET_EVERY);
+        }
     }
 
     /// Begins a pause, or ends it.

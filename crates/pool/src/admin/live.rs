@@ -38,12 +38,13 @@ const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
 /// Tables of the console that the page shows as they are.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "groups",
     "users",
     "lanes",
     "errors",
     "memory",
+    "servers",
     "refusals",
     "running",
     "transactions",

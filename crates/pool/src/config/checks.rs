@@ -15,15 +15,19 @@ use crate::auth::verifier::Verifier;
 use crate::config::mistakes::Mistakes;
 use crate::config::row::{Keys, Row};
 use crate::config::rows::{
-    ConsoleKeys, Limits, OtelKeys, Require, ServerKeys, Settings, USER_ROWS, UserAuth, UserKeys,
-    account_source,
+    ClusterKeys, ConsoleKeys, Limits, MemberKeys, OtelKeys, Require, SERVER, ServerKeys, Settings,
+    USER_ROWS, UserAuth, UserKeys, account_source,
 };
 use crate::config::secret::Typed;
 use crate::config::{
-    AccountSource, ConsoleAccount, ConsoleSettings, Origin, OtelSettings, SERVER_ACCOUNTS, User,
+    AccountSource, ClusterSettings, ConsoleAccount, ConsoleSettings, Origin, OtelSettings,
+    SERVER_ACCOUNTS, User,
 };
+use crate::server::upstream::Place;
+use cluster::{SERVERS_MAX, ServerSettings};
 use reactor::Address;
 use std::sync::Arc;
+use std::time::Duration;
 use wire::auth::native;
 
 /// Checks the user that the pool becomes.
@@ -118,6 +122,82 @@ pub(super) fn check_monitor(
             .into(),
         ),
     }
+}
+
+/// Place of the server: that of `[backend]`, or the writer of several.
+pub(super) fn check_place(address: Option<Place>, has_members: bool) -> Result<Place, String> {
+    match (address, has_members) {
+        (Some(address), false) => Ok(address),
+        (None, true) => Ok(Place::Writer),
+        (None, false) => Err(format!("backend.address: expected {SERVER}")),
+        (Some(_), true) => Err(
+            "backend.address: expected either this address or [[server]]; leave this line out, \
+             and give its server a [[server]] too"
+                .into(),
+        ),
+    }
+}
+
+/// The several servers, where there are any.
+pub(super) fn check_cluster(
+    members: &[Keys],
+    keys: &Keys,
+    mistakes: &mut Mistakes,
+) -> Option<Option<ClusterSettings>> {
+    let typed = mistakes.section(
+        ClusterKeys::note_mistakes,
+        ClusterKeys::from_keys,
+        keys,
+        None,
+    )?;
+    if members.is_empty() {
+        if keys.at.is_some() {
+            mistakes.add(keys.placed("cluster: expected [[server]] too, one for each server"));
+        }
+        return Some(None);
+    }
+    let (mut servers, mut places) = (Vec::<ServerSettings>::new(), Vec::new());
+    for keys in members {
+        let read = MemberKeys::from_keys;
+        let member = mistakes.section(MemberKeys::note_mistakes, read, keys, None)?;
+        let address = member.address.to_string();
+        if let Some(other) =
+            (servers.iter()).find(|s| s.name == member.name || s.address == address)
+        {
+            let why = format!(
+                "name and address: expected others than those of '{}'",
+                other.name
+            );
+            mistakes.add(keys.placed(keys.name_of(&why)));
+        }
+        servers.push(ServerSettings {
+            name: member.name,
+            address,
+            role: member.role,
+            weight: 1,
+        });
+        places.push(member.address);
+    }
+    if servers.len() > SERVERS_MAX {
+        mistakes.add(format!("server: expected at most {SERVERS_MAX} [[server]]"));
+    }
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let defaults = cluster::Settings::new(typed.kind, servers);
+    Some(Some(ClusterSettings {
+        decision: cluster::Settings {
+            fall: typed.fall,
+            fall_ms: ms(typed.fall_after),
+            writer_lost: typed.writer_lost,
+            ask_ms: ms(typed.ask),
+            ask_again_ms: ms(typed.ask).div_ceil(4),
+            stale_ms: defaults.stale_ms.max(3 * ms(typed.ask)),
+            ..defaults
+        },
+        places,
+        answer_max: typed.answer_max,
+        switch_max: typed.switch_max,
+        promote_command: typed.promote_command,
+    }))
 }
 
 /// The console, where an address is given for it.

@@ -88,7 +88,7 @@ impl Settings {
         let mut changes = Changes::default();
         self.keep_what_is_fixed(old);
         self.compare_passwords(old, &mut changes);
-        self.backend = old.backend.clone();
+        (self.backend, self.cluster) = (old.backend.clone(), old.cluster.clone());
         let name = |of: &Settings| of.monitor.as_ref().map(|(name, _)| name.clone());
         if name(self) != name(old) {
             self.monitor = old.monitor.clone();

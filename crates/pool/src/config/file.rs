@@ -10,7 +10,9 @@
 use crate::auth::secret::Secret;
 use crate::config::mistakes::Mistakes;
 use crate::config::row::{At, Keys, Row, Value};
-use crate::config::rows::{console_rows, otel_rows, server_rows, tls_rows, top_rows, user_rows};
+use crate::config::rows::{
+    cluster_rows, console_rows, member_rows, otel_rows, server_rows, tls_rows, top_rows, user_rows,
+};
 use crate::config::{Kind, PAGE, Raw};
 use std::sync::Arc;
 use toml::Spanned;
@@ -23,7 +25,9 @@ const TWO_MEANINGS: &str = "expected above the first line in brackets, where it 
      connections to the server: move it there; a user's limit on backends that slow readers hold \
      is called slow_backends_max: if that is meant, write it";
 /// Names that stand in brackets.
-const HEADINGS: [&str; 5] = ["backend", "tls", "console", "otel", "user"];
+const HEADINGS: [&str; 7] = [
+    "backend", "server", "cluster", "tls", "console", "otel", "user",
+];
 /// Names that an error suggests in place of one that is unknown.
 const SUGGESTED_MAX: usize = 3;
 
@@ -39,6 +43,7 @@ impl Raw {
     fn section(&mut self, name: &str) -> Option<(Table, &mut Keys)> {
         match name {
             "backend" => Some((Table::Server, &mut self.server)),
+            "cluster" => Some((Table::Cluster, &mut self.cluster)),
             "tls" => Some((Table::Tls, &mut self.tls)),
             "console" => Some((Table::Console, &mut self.console)),
             "otel" => Some((Table::Otel, &mut self.otel)),
@@ -80,24 +85,27 @@ impl File<'_> {
                 keys.at = Some(at);
                 continue;
             }
-            match (name, value.get_ref()) {
-                ("user", DeValue::Array(users)) => {
-                    for user in users {
-                        let DeValue::Table(table) = user.get_ref() else {
-                            mistakes.add(at.error("user", EXPECTED_USER));
-                            break;
-                        };
-                        let mut keys = self.keys(&prefix_of(table), Table::User, table, mistakes);
-                        keys.at = Some(self.at(user.span().start));
-                        raw.users.push(keys);
-                    }
-                }
-                ("user", _) => {
-                    mistakes.add(at.error("user", EXPECTED_USER));
-                }
+            let (of, list) = match name {
+                "user" => (Table::User, &mut raw.users),
+                "server" => (Table::Member, &mut raw.members),
                 _ => {
                     mistakes.note(self.entry(&mut raw.top, Table::Pool, (key, value)));
+                    continue;
                 }
+            };
+            let tables = value.get_ref().as_array().map(|all| all.iter());
+            let mut tables = tables.into_iter().flatten().peekable();
+            if tables.peek().is_none() {
+                mistakes.add(at.error(name, &expected_tables(name)));
+            }
+            for one in tables {
+                let DeValue::Table(table) = one.get_ref() else {
+                    mistakes.add(at.error(name, &expected_tables(name)));
+                    break;
+                };
+                let mut keys = self.keys(&prefix_of(name, table), of, table, mistakes);
+                keys.at = Some(self.at(one.span().start));
+                list.push(keys);
             }
         }
         Some(raw)
@@ -169,7 +177,10 @@ impl File<'_> {
     }
 }
 
-const EXPECTED_USER: &str = "expected [[user]], one for each account, and below it its settings";
+fn expected_tables(name: &str) -> String {
+    format!("expected [[{name}]], one for each, and below it its settings")
+}
+
 const EXPECTED_PASSWORD: &str =
     "expected a text in quotes, each key once (what stands there is not shown)";
 
@@ -180,12 +191,12 @@ fn in_order<'t, 'a>(table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
     entries
 }
 
-/// Prefix of a key in errors about a user.
-fn prefix_of(table: &DeTable<'_>) -> String {
+/// Prefix of a key in errors about a user or a server.
+fn prefix_of(kind: &str, table: &DeTable<'_>) -> String {
     let name = table.get("name").and_then(|name| name.get_ref().as_str());
     match name {
-        Some(name) => format!("user '{}': ", name.escape_debug()),
-        None => "user: ".into(),
+        Some(name) => format!("{kind} '{}': ", name.escape_debug()),
+        None => format!("{kind}: "),
     }
 }
 
@@ -249,6 +260,8 @@ fn shown(value: &DeValue<'_>) -> String {
 pub(super) enum Table {
     Pool,
     Server,
+    Member,
+    Cluster,
     Tls,
     Console,
     Otel,
@@ -260,6 +273,8 @@ impl Table {
         match self {
             Table::Pool => Box::new(top_rows()),
             Table::Server => Box::new(server_rows()),
+            Table::Member => Box::new(member_rows()),
+            Table::Cluster => Box::new(cluster_rows()),
             Table::Tls => Box::new(tls_rows()),
             Table::Console => Box::new(console_rows()),
             Table::Otel => Box::new(otel_rows()),
@@ -271,6 +286,8 @@ impl Table {
         match self {
             Table::Pool => "above the first line in brackets",
             Table::Server => "below [backend]",
+            Table::Member => "below [[server]]",
+            Table::Cluster => "below [cluster]",
             Table::Tls => "below [tls]",
             Table::Console => "below [console]",
             Table::Otel => "below [otel]",
@@ -284,10 +301,12 @@ fn unknown(table: Table, name: &str) -> String {
     let others = [
         Table::Pool,
         Table::Server,
+        Table::Cluster,
         Table::Tls,
         Table::Console,
         Table::Otel,
         Table::User,
+        Table::Member,
     ]
     .into_iter();
     let elsewhere = others.filter(|other| *other != table).find(|other| {

@@ -6,19 +6,21 @@ use super::PAGE;
 use crate::config::generated_page::check;
 use crate::config::row::{Absent, Kind, Row, grouped};
 use crate::config::rows::{
-    LIMIT_ROWS, USER_ROWS, console_rows, otel_rows, server_rows, tls_rows, top_rows,
+    LIMIT_ROWS, USER_ROWS, cluster_rows, console_rows, member_rows, otel_rows, server_rows,
+    tls_rows, top_rows,
 };
 use std::collections::BTreeSet;
 
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
 /// The headings in their order.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "Listening",
     "Accounts",
     "TLS",
     "Watching",
     "The server",
+    "Several servers",
     "Scheduling",
     "Limits on clients",
     "Limits by address",
@@ -69,12 +71,16 @@ fn entries() -> Vec<Entry> {
         row,
     };
     let server = server_rows().map(|row| of("backend.", row));
+    let members = member_rows().map(|row| of("server.", row));
+    let cluster = cluster_rows().map(|row| of("cluster.", row));
     let tls = tls_rows().map(|row| of("tls.", row));
     let console = console_rows().map(|row| of("console.", row));
     let otel = otel_rows().map(|row| of("otel.", row));
     let top = top_rows().map(|row| of("", row));
     let mut all: Vec<Entry> = top
         .chain(server)
+        .chain(members)
+        .chain(cluster)
         .chain(tls)
         .chain(console)
         .chain(otel)

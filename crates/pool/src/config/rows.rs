@@ -5,11 +5,14 @@
 //! because it becomes docs/pool/settings.md.
 //! `ONRAMP_WRITE=1 cargo test -p pool settings_page` rewrites that page.
 
-use super::{AccountSource, ConsoleSettings, OtelSettings, ShownSetting, StoredCode, User};
+use super::{
+    AccountSource, ClusterSettings, ConsoleSettings, OtelSettings, ShownSetting, StoredCode, User,
+};
 use crate::auth::account::{CLEAR_PASSWORD, Method};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::auth::network::Network;
 use crate::auth::secret::Secret;
+use crate::cluster::word_of;
 use crate::config::row::{
     Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of,
 };
@@ -22,6 +25,7 @@ use crate::scheduler::running_limit::Oversubscribe;
 use crate::server::proxy_protocol::ProxyProtocol;
 use crate::server::tls::{BackendTls, BackendTlsMode};
 use crate::server::upstream::Place;
+use cluster::{Kind as ClusterKind, Role as ClusterRole, WriterLost};
 use httpd::Names;
 use reactor::{Address, accounts};
 use std::net::SocketAddr;
@@ -29,7 +33,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-const SERVER: &str = "the server's address ([backend] address = \"HOST:PORT\", or --backend \
+pub(super) const SERVER: &str = "the server's address ([backend] address = \"HOST:PORT\", or \
+                      --backend \
                       'mysql://USER@HOST:PORT?password_file=FILE')";
 const ADDRESSES: &str = "at least one address, such as 127.0.0.1:6033";
 const DEFAULT_MODE: &str = "0777";
@@ -41,6 +46,8 @@ table! {
         made {
             /// The server. A name is looked up when the pool dials.
             backend: Place,
+            /// The servers, where there are several.
+            cluster: Option<ClusterSettings>,
             /// Name and password of the account that asks for the pool itself; the first user's
             /// when not given.
             monitor: Option<(String, Secret)>,
@@ -666,7 +673,10 @@ table! {
             /// account: `mysql://USER@HOST[:PORT]`, or with `?socket=/PATH`, and the
             /// [password](passwords.md). Write `:@/?%&` in a part as `%XX`, and quote the DSN in a
             /// shell.
-            address: Place { .of(Kind::Text("an address")).needed(SERVER) .fixed() }
+            address: Option<Place> {
+                .of(Kind::Text("an address")).or_nothing("required, unless there are `[[server]]`")
+                .fixed()
+            }
 
             /// TLS to the server, as MySQL's `--ssl-mode`. Only `verify_ca` and `verify_identity`
             /// protect from a middleman. See [TLS to the server](tls.md#tls-to-the-server).
@@ -908,6 +918,75 @@ table! {
     }
 }
 
+table! {
+    /// One of several servers as typed.
+    #[derive(Debug)]
+    pub(crate) struct MemberKeys, MEMBER_ROWS {
+        section "Several servers" {
+            /// Name of the server in the log, the console and the figures.
+            name: String { .of(Kind::Text("a name")).needed("a name") .fixed() }
+
+            /// Its address, in the form of `backend.address`, as the other servers name it.
+            address: Place { .of(Kind::Text("an address")).needed("an address") .fixed() }
+
+            /// Use of the server: `auto` (as it says itself), `writer` (taken at start if several
+            /// could be), `reader` (never the writer) or `off` (asked, not used).
+            role: ClusterRole {
+                .of(Kind::OneOf(&["auto", "writer", "reader", "off"])).or(Absent::Text("auto"))
+                .fixed()
+            }
+        }
+    }
+}
+
+table! {
+    /// What several servers make together, as typed.
+    #[derive(Debug)]
+    pub(crate) struct ClusterKeys, CLUSTER_ROWS {
+        section "Several servers" {
+            /// Kind of the cluster. See [Several servers](several-servers.md).
+            kind: ClusterKind {
+                .of(Kind::OneOf(&[
+                    "replication", "galera", "group_replication", "aurora", "rds",
+                ]))
+                .or(Absent::Text("replication"))
+                .fixed()
+            }
+
+            /// Consequence of a writer that is down and has not said that it takes no writes:
+            /// `wait` (for it, or for `FENCED`) or `replace` (a promoted server takes its place
+            /// once no server hears it). Only with `replication` and `rds`.
+            writer_lost: WriterLost {
+                .of(Kind::OneOf(&["wait", "replace"])).or(Absent::Text("wait"))
+                .fixed()
+            }
+
+            /// Time between two questions to a server; a quarter of it while one fails.
+            ask: Duration { .key("ask_ms").milliseconds(1).or_number(1000) .fixed() }
+
+            /// Time limit of an answer.
+            answer_max: Duration { .key("answer_ms_max").milliseconds(1).or_number(1000) .fixed() }
+
+            /// Time limit of each step of a switchover: the end of all transactions, the new
+            /// writer's catching up, the promotion.
+            switch_max: Duration { .key("switch_ms_max").milliseconds(1).or_number(5000) .fixed() }
+
+            /// Program that promotes the new writer in a switchover, in place of the pool's own
+            /// statements, with its arguments; `ONRAMP_OLD` and `ONRAMP_NEW` are the addresses.
+            promote_command: Vec<String> {
+                .of(Kind::List("words")).or_nothing("none")
+                .fixed()
+            }
+
+            /// Failures in a row after which a server is down.
+            fall: u32 { .number("failures", 1, 1000).or_number(3) .fixed() }
+
+            /// Shortest time without an answer after which a silent server is down, besides.
+            fall_after: Duration { .key("fall_ms").milliseconds(1).or_number(3000) .fixed() }
+        }
+    }
+}
+
 /// The keys of the file's top level.
 pub(crate) fn top_rows() -> impl Iterator<Item = &'static Row> {
     let for_all = |row: &&Row| row.for_all.is_some();
@@ -917,6 +996,16 @@ pub(crate) fn top_rows() -> impl Iterator<Item = &'static Row> {
 /// The keys of `[backend]`.
 pub(crate) fn server_rows() -> impl Iterator<Item = &'static Row> {
     SERVER_ROWS.iter()
+}
+
+/// The keys of `[[server]]`.
+pub(crate) fn member_rows() -> impl Iterator<Item = &'static Row> {
+    MEMBER_ROWS.iter()
+}
+
+/// The keys of `[cluster]`.
+pub(crate) fn cluster_rows() -> impl Iterator<Item = &'static Row> {
+    CLUSTER_ROWS.iter()
 }
 
 /// The keys of `[tls]`.
@@ -942,6 +1031,39 @@ pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
 impl FromValue for ProxyProtocol {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         named(row, value, ProxyProtocol::from_name)
+    }
+}
+
+impl FromValue for ClusterKind {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, |text| match text {
+            "replication" => Some(ClusterKind::Replication),
+            "galera" => Some(ClusterKind::Galera),
+            "group_replication" => Some(ClusterKind::GroupReplication),
+            "aurora" => Some(ClusterKind::Aurora),
+            "rds" => Some(ClusterKind::Rds),
+            _ => None,
+        })
+    }
+}
+
+impl FromValue for ClusterRole {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        use ClusterRole::{Auto, Off, Reader, Writer};
+        let all = [Auto, Writer, Reader, Off].into_iter();
+        named(row, value, |text| {
+            all.clone().find(|role| word_of(*role) == text)
+        })
+    }
+}
+
+impl FromValue for WriterLost {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, |text| match text {
+            "wait" => Some(WriterLost::Wait),
+            "replace" => Some(WriterLost::Replace),
+            _ => None,
+        })
     }
 }
 

@@ -678,3 +678,68 @@ fn the_password_itself_needs_tls() {
     let said = of("require = \"ssl\"\n");
     assert!(said.contains("no client can use TLS"), "{said}");
 }
+
+#[test]
+fn several_servers_stand_in_place_of_one_address() {
+    let server = |name: &str, address: &str, more: &str| {
+        format!("[[server]]\nname = \"{name}\"\naddress = \"{address}\"\n{more}\n")
+    };
+    let pool = |backend: &str, servers: &str| {
+        let user = "[[user]]\nname = \"a\"\npassword = \"b\"\n";
+        check(&format!(
+            "listen = [\"127.0.0.1:1\"]\n{backend}\n{servers}\n{user}"
+        ))
+    };
+    let two = server("one", "127.0.0.1:2", "") + &server("two", "db:3", "role = \"reader\"");
+    let settings = pool("", &two).unwrap();
+    assert_eq!(settings.backend, Place::Writer);
+    assert_eq!(
+        settings.server_down_fail, settings.wait_max,
+        "a failover is waited for"
+    );
+    let cluster = settings.cluster.unwrap();
+    assert_eq!(cluster.decision.servers[1].role, ::cluster::Role::Reader);
+    assert_eq!(cluster.decision.servers[1].address, "db:3");
+    let shown = |name: &str| settings.shown.iter().any(|setting| setting.name == name);
+    assert!(shown("cluster.kind") && shown("server 'two': role"));
+    for (backend, servers, expected) in [
+        (
+            "[backend]\naddress = \"db:1\"",
+            &*two,
+            "expected either this address or [[server]]",
+        ),
+        (
+            "[backend]\naddress = \"db:1\"\n[cluster]\nfall = 2",
+            "",
+            "cluster: expected [[server]] too",
+        ),
+        (
+            "",
+            &server("one", "h:1", "weight = 0"),
+            "unknown setting 'weight'",
+        ),
+        (
+            "",
+            &server("one", "h:1", "role = \"x\""),
+            "server 'one': role: expected auto, writer,",
+        ),
+        (
+            "",
+            &(two.clone() + &server("two", "h:1", "")),
+            "expected others than those of 'two'",
+        ),
+        ("", &server("one", "127.0.0.1:1", ""), "is also in listen"),
+        (
+            "server = 7\n[backend]\naddress = \"db:1\"",
+            "",
+            "expected [[server]], one for each",
+        ),
+    ] {
+        let error = pool(backend, servers).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    let many = |count| (0..count).map(|n| server(&format!("s{n}"), &format!("h{n}:1"), ""));
+    assert!(pool("", &many(::cluster::SERVERS_MAX).collect::<String>()).is_ok());
+    let error = pool("", &many(::cluster::SERVERS_MAX + 1).collect::<String>()).unwrap_err();
+    assert!(error.contains("at most 64 [[server]]"), "{error}");
+}

@@ -175,6 +175,8 @@ pub(crate) enum Refusal {
     TooSlow(&'static str),
     /// The backend was lost while it ran the client's statement or kept its session.
     BackendLost(String),
+    /// The server with the client's transaction is written to no more; another one is.
+    TransactionLost,
     /// The server broke the protocol while it ran the client's statement.
     ServerProtocol(String),
     /// A backend could not be brought into the client's session state.
@@ -321,7 +323,7 @@ const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
 
 impl Refusal {
     /// All names for counters.
-    pub(crate) const NAMES: [&'static str; 44] = [
+    pub(crate) const NAMES: [&'static str; 45] = [
         "clients",
         "group-full",
         "user-clients",
@@ -354,6 +356,7 @@ impl Refusal {
         "insecure-transport",
         "too-slow",
         "backend-lost",
+        "transaction-lost",
         "server-protocol",
         "restore",
         "unrestored",
@@ -411,6 +414,7 @@ impl Refusal {
             Refusal::InsecureTransport => "insecure-transport",
             Refusal::TooSlow(_) => "too-slow",
             Refusal::BackendLost(_) => "backend-lost",
+            Refusal::TransactionLost => "transaction-lost",
             Refusal::ServerProtocol(_) => "server-protocol",
             Refusal::Restore(_) => "restore",
             Refusal::Unrestored(_) => "unrestored",
@@ -478,6 +482,7 @@ impl Refusal {
             | Refusal::Tls(_) => errors::HANDSHAKE,
             Refusal::InsecureTransport => errors::SECURE_TRANSPORT_REQUIRED,
             Refusal::BackendLost(_) => errors::NET_READ,
+            Refusal::TransactionLost => errors::LOCK_DEADLOCK,
             Refusal::ServerProtocol(_) => errors::SERVER_PROTOCOL,
             Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
                 errors::UNKNOWN_ERROR
@@ -565,6 +570,10 @@ impl fmt::Display for Refusal {
                 f,
                 "Lost connection to MySQL server during query (onramp: {why}; whether the \
                  statement took effect is unknown)"
+            ),
+            Refusal::TransactionLost => f.write_str(
+                "onramp: the transaction was lost with its server and has no effect; try \
+                 restarting transaction",
             ),
             Refusal::ServerProtocol(why) => write!(
                 f,

@@ -10,6 +10,7 @@ use crate::auth::password_checks::{Checked, PasswordChecks};
 use crate::buffers::packing;
 use crate::buffers::room::InputBudget;
 use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
+use crate::cluster::Cluster;
 use crate::config::current::Current;
 use crate::config::source::Source;
 use crate::config::{Settings, accounts_of};
@@ -140,7 +141,7 @@ pub struct Shared {
     /// Questions of consoles about waits for row locks.
     pub(crate) lock_questions: LockQuestions,
     /// Something that is watched may have changed.
-    pub(crate) watch_trigger: WatchTrigger,
+    pub(crate) watch_trigger: Arc<WatchTrigger>,
     /// Refusals by account.
     pub(crate) refusals: Refusals,
     /// Logins and ends of clients, for those who audit them.
@@ -155,6 +156,8 @@ pub struct Shared {
     pub(crate) telemetry: Option<Telemetry>,
     /// Address of the server, and its state.
     pub(crate) upstream: Arc<Upstream>,
+    /// The servers, where there are several.
+    pub(crate) cluster: Option<Arc<Cluster>>,
 }
 
 /// Number of groups, and their resources.
@@ -215,6 +218,7 @@ impl Shared {
             failures: AuthFailures::default(),
             address_limits: AddressLimits::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
+            cluster: None,
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
             collecting: CollectingGroups::new(groups, cores),
             spool_jobs: SpoolJobs::default(),
@@ -241,7 +245,7 @@ impl Shared {
             backends_wished,
             backends_taken: AtomicUsize::new(usize::MAX),
             prepared_taken: AtomicUsize::new(usize::MAX),
-            watch_trigger: WatchTrigger::default(),
+            watch_trigger: Arc::default(),
             errors: ErrorCounts::default(),
             telemetry: None,
             paused: AtomicBool::new(false),
@@ -271,6 +275,9 @@ impl Shared {
         let settings = Arc::new(settings);
         // In this order: who finds a user finds its settings too.
         self.current.replace(settings.clone());
+        if let Some(cluster) = &self.cluster {
+            cluster.follow(&settings);
+        }
         self.accounts.set_listed(accounts_of(&settings.users));
         self.account_slots.follow(&settings);
         self.upstream.tell_groups();
@@ -297,6 +304,14 @@ impl Shared {
         LoginContext {
             accounts: &self.accounts,
             keys: &self.keys,
+        }
+    }
+
+    /// Has the servers asked at once, where there are several: an error or a loss may come of
+    /// another writer.
+    pub(crate) fn doubt_writer(&self) {
+        if let Some(cluster) = &self.cluster {
+            cluster.ask_now();
         }
     }
 

@@ -71,6 +71,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         client.begin_command();
+        let has_lost_transaction = client.has_lost_transaction();
         let awaits_answers = client.modified.as_ref().is_some_and(|t| t.is_awaited());
         let joined = self.current_input.joined(message);
         let payload = match &joined {
@@ -93,10 +94,44 @@ impl<N: Net> Group<N> {
             return self.waiters().wait_outside(key);
         }
         let arguments = payload.get(1..).unwrap_or_default();
+        if has_lost_transaction && self.hears_of_lost_transaction(key, command, arguments) {
+            return Handled::Used;
+        }
         match command {
             Command::Query => self.on_query(key, message, arguments),
             _ => self.on_other(key, command, message, arguments),
         }
+    }
+
+    /// Tells a client by an error that its transaction is lost, before a statement that could take
+    /// it to be open. ROLLBACK has nothing to be told.
+    fn hears_of_lost_transaction(
+        &mut self,
+        key: ClientId,
+        command: Command,
+        arguments: &[u8],
+    ) -> bool {
+        let waits = matches!(
+            command,
+            Command::Quit
+                | Command::Ping
+                | Command::SetOption
+                | Command::ResetConnection
+                | Command::ChangeUser
+                | Command::StmtSendLongData
+                | Command::StmtClose
+        );
+        let Some(client) = self.clients.get_mut(key).filter(|_| !waits) else {
+            return false;
+        };
+        client.forget_lost_transaction();
+        if command == Command::Query && arguments.trim_ascii().eq_ignore_ascii_case(b"ROLLBACK") {
+            return false;
+        }
+        client.last.lose_conditions();
+        self.answers()
+            .refuse_counted(key, &Refusal::TransactionLost);
+        true
     }
 
     /// Handles a command that is no text.

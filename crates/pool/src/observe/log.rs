@@ -149,6 +149,9 @@ events! {
     ServerLost "server-lost" Error "the server cannot be reached: an outage begins",
     ServerBack "server-back" Info "the outage ends; its length",
     ServerMoved "server-moved" Info "the server's name has another address",
+    WriterMoved "writer-moved" Warning "another of several servers is written to, or none; why",
+    ServerState "server-state" Info "the state of one of several servers has changed; why",
+    ServerUnfit "server-unfit" Error "one of several servers cannot stand in for the others",
     NameLost "name-lost" Warning "the server's name cannot be looked up any more",
     NameBack "name-back" Info "it can be looked up again",
     BackendsMax "backends-max" Warning

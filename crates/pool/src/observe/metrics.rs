@@ -170,6 +170,9 @@ impl Sample<'_> {
         let Some(pool) = &self.pool else {
             return Some("starting: the server has not answered yet".into());
         };
+        if let Some(why) = pool.shared.upstream.no_writer() {
+            return Some(format!("no server is written to: {why}"));
+        }
         let since = pool.shared.upstream.failing_since()?;
         let seconds = self.now.since(since).as_secs();
         Some(format!("the server cannot be reached, for {seconds} s now"))
@@ -405,6 +408,23 @@ metrics! {
     Gauge Pool "onramp_pool_server_up" []
         "1 if the server can be reached."
         |pool, out| out.set(&[], pool.shared.upstream.failing_since().is_none());
+    Gauge Pool "onramp_pool_server_state" ["server", "state"]
+        "Always 1: the state of each of several servers, as in SHOW SERVERS."
+        |pool, out| for server in pool.shared.cluster.iter().flat_map(|cluster| cluster.shown()) {
+            out.set(&[&server.name, server.state.word()], true);
+        };
+    Gauge Pool "onramp_pool_server_lag_seconds" ["server"]
+        "Lag of each of several servers that replicates, if it is known."
+        |pool, out| for server in pool.shared.cluster.iter().flat_map(|cluster| cluster.shown()) {
+            if let Some(lag) = server.lag {
+                out.set(&[&server.name], lag);
+            }
+        };
+    Counter Pool "onramp_pool_writer_moves_total" []
+        "Changes of which of several servers is written to, also to none."
+        |pool, out| if let Some(cluster) = &pool.shared.cluster {
+            out.set(&[], cluster.epoch());
+        };
     Counter Pool "onramp_pool_server_outages_total" []
         "Outages of the server that have ended."
         |pool, out| out.set(&[], pool.shared.upstream.returns());

@@ -10,7 +10,7 @@ use crate::config::options::{Checked, PoolArgs};
 use crate::config::{Origin, Settings};
 use crate::run::EXIT_USAGE;
 use crate::server::probe::probe;
-use crate::server::upstream::Upstream;
+use crate::server::upstream::{Place, Upstream};
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -59,9 +59,16 @@ fn accounts(settings: &Settings) -> Vec<(String, Secret)> {
         .collect()
 }
 
-/// Has each account log in at the server; true if all of them can.
+/// Has each account log in at each server; true if all of them can.
 fn asks(settings: &Settings) -> bool {
-    let upstream = Arc::new(Upstream::new(settings.backend.clone()));
+    let several = settings.cluster.as_ref().map(|cluster| &cluster.places[..]);
+    let places = several.unwrap_or(std::slice::from_ref(&settings.backend));
+    let answers = places.iter().map(|place| asks_at(place, settings));
+    answers.fold(true, |all, one| all & one)
+}
+
+fn asks_at(at: &Place, settings: &Settings) -> bool {
+    let upstream = Arc::new(Upstream::new(at.clone()));
     if let Err(why) = upstream.keep_looking_up() {
         complain("mistake", &why);
         return false;
@@ -79,7 +86,7 @@ fn asks(settings: &Settings) -> bool {
         match probe(&upstream, &key, settings) {
             Ok(facts) => version = Some(facts.version_shown().to_string()),
             Err(error) => {
-                let (at, user) = (&settings.backend, &key.user);
+                let user = &key.user;
                 complain(
                     "mistake",
                     &format!("the server at {at}, account '{user}': {}", error.why),
@@ -89,7 +96,6 @@ fn asks(settings: &Settings) -> bool {
         }
     }
     if let Some(version) = version.filter(|_| all) {
-        let at = &settings.backend;
         let accounts = if number == 1 { "account" } else { "accounts" };
         let _ = writeln!(
             std::io::stdout(),

@@ -14,6 +14,7 @@ use crate::server::proxy_protocol::ProxyProtocol;
 use crate::server::rows::read_row;
 use crate::server::tls::{Asking, BackendTls, Security, words_of};
 use crate::server::upstream::Upstream;
+use ::cluster::questions;
 use reactor::{Address, Time, tls_client};
 use session::text::Text;
 use sql::lex::Server;
@@ -149,6 +150,8 @@ pub(crate) struct Connection {
     tls: Option<Arc<BackendTls>>,
     /// Time for which an answer is waited for.
     longest: Duration,
+    /// Its socket, so that another thread can end it.
+    _socket: Option<Arc<OwnedFd>>,
 }
 
 /// Asks the server at `upstream`, with the account of `key`, within the settings' time for a dial
@@ -300,16 +303,12 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
         .connect(settings.backend_keepalive(), longest)
         .map_err(ProbeError::unreached)?;
     let cannot = |error| ProbeError::passing(format!("cannot use a connection: {error}"));
-    let mut stream = into_stream(&at, socket, longest).map_err(cannot)?;
-    // The pool asks for itself.
-    let header = settings.backend_proxy.header(None);
-    stream.write_all(&header).map_err(cannot)?;
-    Ok(Connection {
-        at,
-        connection: blocking::Connection::new(stream),
-        tls: Some(settings.backend_tls.clone()),
-        longest,
-    })
+    let shared = upstream.is_writer().then(|| socket.try_clone());
+    let shared = shared.transpose().map_err(cannot)?.map(Arc::new);
+    if let Some(socket) = &shared {
+        upstream.end_with_writer(socket);
+    }
+    Connection::over(at, socket, settings, longest, shared)
 }
 
 /// Words for a failure on a blocking socket. A time limit on one shows itself as EAGAIN, whose
@@ -382,7 +381,54 @@ pub(crate) fn log_in_as(
     logged_in.map(|_| connection)
 }
 
+/// A connection of this account to a server by itself, on which no answer is waited for longer than
+/// `longest`; its failures are no outage. With the server's greeting.
+///
+/// # Errors
+/// [`ProbeError`]: that there is no server, or that it refuses the account.
+pub(crate) fn log_in_at(
+    upstream: &Upstream,
+    settings: &Settings,
+    longest: Duration,
+) -> Result<(Connection, Greeting), ProbeError> {
+    let keepalive = settings.backend_keepalive();
+    let opened = upstream.try_connect(keepalive, longest);
+    let (at, socket) = opened.map_err(|failure| match failure.timed_out {
+        true => ProbeError {
+            why: failure.why,
+            fault: Fault::Unanswered,
+        },
+        false => ProbeError::unreached(failure.why),
+    })?;
+    let mut connection = Connection::over(at, socket, settings, longest, None)?;
+    let (user, password) = settings.monitor_account();
+    let greeting = connection.log_in(&PoolKey::to_ask(user, password), COLLATION)?;
+    connection.query(OWN_SESSION)?;
+    Ok((connection, greeting))
+}
+
 impl Connection {
+    fn over(
+        at: Arc<Address>,
+        socket: OwnedFd,
+        settings: &Settings,
+        longest: Duration,
+        shared: Option<Arc<OwnedFd>>,
+    ) -> Result<Connection, ProbeError> {
+        let cannot = |error| ProbeError::passing(format!("cannot use a connection: {error}"));
+        let mut stream = into_stream(&at, socket, longest).map_err(cannot)?;
+        // The pool asks for itself.
+        let header = settings.backend_proxy.header(None);
+        stream.write_all(&header).map_err(cannot)?;
+        Ok(Connection {
+            at,
+            connection: blocking::Connection::new(stream),
+            tls: Some(settings.backend_tls.clone()),
+            longest,
+            _socket: shared,
+        })
+    }
+
     /// Logs in; returns the server's greeting.
     fn log_in(&mut self, key: &PoolKey, collation: u8) -> Result<Greeting, ProbeError> {
         let security = Security::of(self.tls.as_deref(), &self.at);
@@ -465,6 +511,43 @@ impl Connection {
         let sent = self.connection.send_queries(&queries);
         sent.map_err(|failure| self.lost(failure))?;
         queries.iter().map(|sql| self.answer(sql)).collect()
+    }
+
+    /// The answers to several texts as [`Connection::ask`], with the names of their columns.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: the connection is of no more use.
+    pub(crate) fn tables(
+        &mut self,
+        texts: &[&str],
+    ) -> Result<Vec<Result<questions::Rows, ProbeError>>, ProbeError> {
+        let sent = self.connection.send_queries(texts);
+        sent.map_err(|failure| self.lost(failure))?;
+        let table = |text: &&str| {
+            let mut table = questions::Rows::default();
+            let column = |definition: &[u8]| {
+                let name = blocking::column_name(definition);
+                table
+                    .columns
+                    .push(String::from_utf8_lossy(name).into_owned());
+            };
+            let mut rows = Vec::new();
+            let row = |row: &[u8]| {
+                let values = blocking::values_or_null(row);
+                rows.push(values.map(|value| value.map(<[u8]>::to_vec)).collect());
+            };
+            let answer = self.connection.answer_table(column, row);
+            table.rows = rows;
+            match answer {
+                Ok(_) => Ok(Ok(table)),
+                Err(failure @ Failure::Server { code, .. }) => Ok(Err(ProbeError {
+                    why: format!("'{}' failed: {failure}", beginning(text)),
+                    fault: Fault::Failed(code),
+                })),
+                Err(failure) => Err(self.lost(failure)),
+            }
+        };
+        texts.iter().map(table).collect()
     }
 
     /// One answer, to this text.
@@ -551,6 +634,7 @@ mod tests {
             connection: blocking::Connection::new(Box::new(Said(std::io::Cursor::new(said)))),
             tls: None,
             longest: Duration::MAX,
+            _socket: None,
         };
         let error = connection.query("SELECT much").unwrap_err();
         assert_eq!(error.fault, Fault::TooLong);
@@ -613,6 +697,7 @@ mod tests {
             at: Arc::new(at),
             tls: None,
             longest,
+            _socket: None,
         };
         let error = connection.query("SELECT 1").unwrap_err();
         assert_eq!(error.why, "from the server: no answer within 20 ms");

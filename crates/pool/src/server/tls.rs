@@ -226,7 +226,7 @@ impl ServerKey {
 }
 
 /// Warning about a server on another host that does not prove who it is.
-fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
+pub(crate) fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
     let host = server.host().filter(|host| host != "localhost")?;
     let is_here = |ip: IpAddr| ip.to_canonical().is_loopback();
     if host.parse().is_ok_and(is_here) || mode.is_some_and(BackendTlsMode::verifies) {
@@ -272,7 +272,8 @@ fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'stat
         (None, None) if keys.mode == Some(BackendTlsMode::VerifyIdentity) => {
             return Err(
                 "backend.tls: \"verify_identity\" needs the name that the server's certificate \
-                 has; a Unix socket has none: set backend.tls_name, or use \"verify_ca\""
+                 has; a Unix socket has none, and several servers have to have one together: set \
+                 backend.tls_name, or use \"verify_ca\""
                     .into(),
             );
         }

@@ -23,6 +23,11 @@
 //! comes from a backend: nothing new is sent to it, and after `server_down_fail_ms` nothing waits
 //! for it (`outages.rs`).
 //!
+//! Of several servers ([`crate::cluster`]) it is the one that is written to. While that changes
+//! ([`Upstream::follow_writer`]) there is no address to dial: the watch asks the new one for its
+//! global values first, which sessions are restored against, and then opens the way
+//! ([`Upstream::opened`]).
+//!
 //! Invariants: no group looks up a name; an address that is dialled is one that the last look-up
 //! told, or the last that succeeded; an answer of the server, be it an error, is no outage.
 
@@ -36,7 +41,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// A look-up is used for so long; behind one that failed there is none for as long.
@@ -61,6 +66,8 @@ pub enum Place {
     Fixed(Address),
     /// A host's name and a port, as `HOST:PORT`.
     Named(String),
+    /// The one of several servers that is written to.
+    Writer,
 }
 
 impl Place {
@@ -90,7 +97,7 @@ impl Place {
     pub(crate) fn host(&self) -> Option<String> {
         match self {
             Place::Fixed(Address::Tcp(address)) => Some(address.ip().to_string()),
-            Place::Fixed(Address::Unix(_)) => None,
+            Place::Fixed(Address::Unix(_)) | Place::Writer => None,
             Place::Named(name) => name.rsplit_once(':').map(|(host, _)| host.to_owned()),
         }
     }
@@ -106,8 +113,18 @@ impl fmt::Display for Place {
         match self {
             Place::Fixed(address) => address.fmt(f),
             Place::Named(name) => f.write_str(name),
+            Place::Writer => f.write_str("the writer"),
         }
     }
+}
+
+/// The server that is written to, of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Writer {
+    /// Its name in the settings.
+    pub(crate) name: String,
+    /// Address at which it was asked.
+    pub(crate) at: Arc<Address>,
 }
 
 /// Addresses that a name is known to mean.
@@ -123,6 +140,8 @@ struct Known {
     looked_up: Option<Time>,
     /// Why it failed.
     failure: Option<String>,
+    /// The writer of several servers.
+    writer: Option<Writer>,
 }
 
 /// Function that tells the groups to look.
@@ -152,6 +171,10 @@ pub(crate) struct Upstream {
     returns: AtomicU64,
     /// Tells the groups of changes.
     tells: OnceLock<Tell>,
+    /// Tells the watch that the writer is another one.
+    tells_watch: OnceLock<Tell>,
+    /// Connections of the pool's own questions, which end with the writer.
+    asking: Mutex<Vec<Weak<OwnedFd>>>,
 }
 
 impl Upstream {
@@ -172,6 +195,8 @@ impl Upstream {
             is_silent: AtomicBool::new(false),
             returns: AtomicU64::new(0),
             tells: OnceLock::new(),
+            tells_watch: OnceLock::new(),
+            asking: Mutex::default(),
         }
     }
 
@@ -198,7 +223,7 @@ impl Upstream {
         let fresh = known
             .looked_up
             .is_some_and(|at| now.since(at) < LOOKED_UP_FOR);
-        if fresh || matches!(self.place, Place::Fixed(_)) {
+        if fresh || !matches!(self.place, Place::Named(_)) {
             return current.ok_or(now + LOOKED_UP_FOR);
         }
         if known.wanted.is_none() {
@@ -222,6 +247,9 @@ impl Upstream {
                 Err(until) => until,
             };
             let known = self.lock();
+            if let Some(writer) = &known.writer {
+                return Ok(vec![writer.at.clone()]);
+            }
             if known.addresses.is_empty() && now.since(begun) >= longest.min(FIRST_PATIENCE) {
                 break;
             }
@@ -231,7 +259,10 @@ impl Upstream {
         let known = self.lock();
         if known.addresses.is_empty() {
             let why = known.failure.as_deref().unwrap_or("no answer yet");
-            return Err(format!("cannot look up {}: {why}", self.place));
+            return Err(match self.place {
+                Place::Writer => format!("no server is known to be the writer: {why}"),
+                _ => format!("cannot look up {}: {why}", self.place),
+            });
         }
         let (before, from) = known.addresses.split_at(known.current);
         Ok([from, before].concat())
@@ -315,14 +346,89 @@ impl Upstream {
         }
     }
 
+    /// Follows the decision which server is written to, made for this reason. `true` if it is
+    /// another one than before: no address is dialled then until the watch has asked it.
+    pub(crate) fn follow_writer(&self, writer: Option<Writer>, why: &str) -> bool {
+        let mut known = self.lock();
+        known.failure = Some(why.into());
+        if known.writer == writer {
+            return false;
+        }
+        known.addresses.clear();
+        known.writer = writer;
+        drop(known);
+        self.moves.fetch_add(1, SeqCst);
+        for asking in self.asking().drain(..).filter_map(|one| one.upgrade()) {
+            // It may wait for an answer of the one before, which may never come.
+            let _ = reactor::socket::shut_down(&asking);
+        }
+        self.changed.notify_all();
+        self.tell_groups();
+        if let Some(tell) = self.tells_watch.get() {
+            tell.0();
+        }
+        true
+    }
+
+    fn asking(&self) -> MutexGuard<'_, Vec<Weak<OwnedFd>>> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the way to the writer at this address, which the watch has asked.
+    pub(crate) fn opened(&self, at: &Arc<Address>) {
+        let mut known = self.lock();
+        if known.addresses.is_empty() && known.writer.as_ref().is_some_and(|one| one.at == *at) {
+            known.addresses.push(at.clone());
+            known.current = 0;
+            drop(known);
+            self.changed.notify_all();
+            self.tell_groups();
+        }
+    }
+
+    /// The watch is there, and is told when the writer is another one.
+    pub(crate) fn tell_watch(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.tells_watch.set(Tell(tell));
+    }
+
+    /// Reason that none of several servers is written to; `None` where one is, or there is but one.
+    pub(crate) fn no_writer(&self) -> Option<String> {
+        let known = self.lock();
+        let is_missing = self.is_writer() && known.writer.is_none();
+        is_missing.then(|| known.failure.clone().unwrap_or_default())
+    }
+
+    /// True of several servers: nothing is to stay on one that was left.
+    pub(crate) fn is_writer(&self) -> bool {
+        matches!(self.place, Place::Writer)
+    }
+
+    /// Has a connection of the pool's own questions end when the writer is another one.
+    pub(crate) fn end_with_writer(&self, asking: &Arc<OwnedFd>) {
+        let mut all = self.asking();
+        all.retain(|one| one.strong_count() > 0);
+        all.push(Arc::downgrade(asking));
+    }
+
+    /// True for the writer, and for every address where there is one server.
+    fn concerns(&self, at: &Address) -> bool {
+        let known = self.lock();
+        !self.is_writer() || known.writer.as_ref().is_some_and(|one| *one.at == *at)
+    }
+
     /// True if the server's name still means this address.
     pub(crate) fn means(&self, address: &Address) -> bool {
-        self.lock().addresses.iter().any(|one| **one == *address)
+        let known = self.lock();
+        let writer = known.writer.iter().map(|one| &one.at);
+        (known.addresses.iter().chain(writer)).any(|one| **one == *address)
     }
 
     /// Nobody answered at this address, for this reason. `true` when that begins an outage, which
     /// is logged.
     pub(crate) fn failed(&self, at: &Address, now: Time, why: &str) -> bool {
+        if !self.concerns(at) {
+            return false;
+        }
         let since = now.0.max(1);
         let began = self
             .failing_since
@@ -352,7 +458,7 @@ impl Upstream {
 
     /// The server has let us in at this address. `true` when that ends an outage, which is logged.
     pub(crate) fn reached(&self, at: &Address, now: Time) -> bool {
-        if self.failing_since.load(SeqCst) == 0 {
+        if self.failing_since.load(SeqCst) == 0 || !self.concerns(at) {
             return false;
         }
         let since = self.failing_since.swap(0, SeqCst);
@@ -440,6 +546,10 @@ impl Upstream {
         match &self.place {
             Place::Fixed(_) => at.to_string(),
             Place::Named(name) => format!("{name} ({at})"),
+            Place::Writer => match &self.lock().writer {
+                Some(Writer { name, at: its }) if **its == *at => format!("'{name}' ({at})"),
+                _ => at.to_string(),
+            },
         }
     }
 
@@ -452,18 +562,54 @@ impl Upstream {
         keepalive: Option<Keepalive>,
         longest: Duration,
     ) -> Result<(Arc<Address>, OwnedFd), String> {
-        let addresses = self.addresses(longest)?;
-        let opened = connect_first(&addresses, keepalive, longest);
-        opened.map_err(|(at, error)| {
-            let why = match error.kind() {
-                ErrorKind::TimedOut => format!("no answer in {} ms", longest.as_millis()),
-                _ => error.to_string(),
-            };
-            let why = format!("cannot connect to {}: {why}", self.words(&at));
-            self.failed(&at, Time::now(), &why);
+        let opened = self.try_connect(keepalive, longest);
+        opened.map_err(|NotConnected { at, why, .. }| {
+            if let Some(at) = at {
+                self.failed(&at, Time::now(), &why);
+            }
             why
         })
     }
+
+    /// Opens a connection as [`Upstream::connect`]; that it fails begins no outage.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn try_connect(
+        &self,
+        keepalive: Option<Keepalive>,
+        longest: Duration,
+    ) -> Result<(Arc<Address>, OwnedFd), NotConnected> {
+        let unknown = |why| NotConnected {
+            at: None,
+            timed_out: false,
+            why,
+        };
+        let addresses = self.addresses(longest).map_err(unknown)?;
+        let opened = connect_first(&addresses, keepalive, longest);
+        opened.map_err(|(at, error)| {
+            let timed_out = error.kind() == ErrorKind::TimedOut;
+            let why = match timed_out {
+                true => format!("no answer in {} ms", longest.as_millis()),
+                false => error.to_string(),
+            };
+            NotConnected {
+                why: format!("cannot connect to {}: {why}", self.words(&at)),
+                at: Some(at),
+                timed_out,
+            }
+        })
+    }
+}
+
+/// A connection that could not be opened.
+pub(crate) struct NotConnected {
+    /// The last address that was tried, if the name is known.
+    at: Option<Arc<Address>>,
+    /// Nothing came from there.
+    pub(crate) timed_out: bool,
+    /// A sentence.
+    pub(crate) why: String,
 }
 
 /// A connection that is being opened.

@@ -144,10 +144,14 @@ impl Watcher {
 
     /// Asks whenever it is time, on a thread of its own that ends with the process.
     pub(crate) fn keep_watching(mut self, shared: Arc<Shared>) {
+        let trigger = shared.watch_trigger.clone();
+        (shared.upstream).tell_watch(Box::new(move || trigger.fire_urgently()));
+        self.open(&shared);
         let watch = move || {
             loop {
                 shared.watch_trigger.wait(EVERY);
                 let turned = self.turn(&shared);
+                self.open(&shared);
                 if let (Ok(()), Some(connection)) = (&turned, &self.connection) {
                     shared.upstream.reached(&connection.at, Time::now());
                 }
@@ -171,6 +175,13 @@ impl Watcher {
                 Event::Failed,
                 format_args!("cannot start the thread that watches the server: {error}"),
             );
+        }
+    }
+
+    /// Lets statements go to a writer that has been asked for its global values.
+    fn open(&self, shared: &Shared) {
+        if let Some(connection) = &self.connection {
+            shared.upstream.opened(&connection.at);
         }
     }
 

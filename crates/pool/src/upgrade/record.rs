@@ -119,7 +119,8 @@ impl<S> Client<S> {
             || self.modifying.is_some()
             || unread
             || self.pins.is_under_way();
-        if under_way || self.is_closing() || self.is_interrupted() || self.is_being_read() {
+        let ended = self.is_closing() || self.is_interrupted() || self.has_lost_transaction();
+        if under_way || ended || self.is_being_read() {
             return Some(Stays::Busy);
         }
         match has_backend {

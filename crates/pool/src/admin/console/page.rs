@@ -90,6 +90,10 @@ has none `running` or `held`. Ends with a drain, not with your connection |
 | `KILL [CONNECTION] ID` | closes a client and ends its statement |
 | `KILL QUERY ID` | ends its statement; the client gets error 1317 |
 | `RECONNECT` | replaces each connection to the server as soon as no client uses it |
+| `SWITCH TO NAME` | [another server](several-servers.md#switchover) is written to, without an \
+error for clients |
+| `FENCED NAME` | vouches that a server that is down [takes no \
+writes](several-servers.md#failover) |
 | `RELOAD` | [reads](signals-and-log.md#reload) settings and certificates again, and reports \
 which took effect and which need a restart |
 | `SET NAME = VALUE` | changes a setting until the next reload, if a reload can change it: `SET \

@@ -4,6 +4,7 @@
 //! docs/pool/console.md is made from them.
 
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
+use crate::cluster::{MemberShown, word_of};
 use crate::config::{Origin, Settings, ShownSetting, User};
 use crate::group::shared::Shared;
 use crate::limits::memory::memory_of;
@@ -12,6 +13,7 @@ use crate::observe::figures::{Stage, UserFigures};
 use crate::observe::metrics::{PointShown, Sample, points};
 use crate::observe::refusals::Refused;
 use crate::scheduler::lane::LaneName;
+use ::cluster::State;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use measure::process;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,16 +33,22 @@ tables! { TABLES DEFAULT_SCHEMA;
         "in_flight" Integer "commands without a complete reply",
         "prepared" Integer "prepared statements on it",
     }
-    "servers" "The server." servers => {
+    "servers" "A server." servers => {
+        "name" Text(8) "its name in the settings; NULL where there is one server",
         "address" Text(21) "its address in the settings",
+        "role" Text "its role in the settings",
+        "state" Text(7) "writer, reader (or could be), unused, down, off or unknown",
+        "state_seconds" Real(13) "time in this state",
+        "why" Text(24) "reason for the state",
+        "lag_seconds" Real "its lag as a replica",
         "flavour" Text "mariadb or mysql",
-        "version" Text(26) "its version at the pool's start",
+        "version" Text "its version; of one server at the pool's start",
         "up" Integer(2) "1 if it can be reached",
-        "down_seconds" Real(12) "length of the present outage",
-        "outages" Integer(7) "outages that have ended",
+        "down_seconds" Real "length of the present outage",
+        "outages" Integer "outages that have ended; of several servers those of the writer",
         "paused" Integer(6) "1 between PAUSE and RESUME",
         "backends" Integer(8) "connections of the pool to it",
-        "backends_max" Integer(12) "the most that the pool opens now",
+        "backends_max" Integer "the most that the pool opens now",
     }
     "groups" "A group: a thread with its own clients and backends." groups => {
         "group_id" Integer(8) "its number",
@@ -159,17 +167,47 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         .pool
         .as_ref()
         .map(|pool| pool.total.census.backends());
-    Ok(vec![vec![
-        text(shared.settings().backend.to_string()),
-        text(flavour(shared)),
-        text(shared.server.version_shown().to_owned()),
-        flag(since.is_none()),
-        maybe(down, seconds),
-        number(shared.upstream.returns()),
-        flag(shared.paused.load(Relaxed)),
-        maybe(backends, number),
-        number(shared.budget.total()),
-    ]])
+    let version = || shared.server.version_shown().to_owned();
+    let outage = || vec![flag(since.is_none()), maybe(down, seconds)];
+    let use_of_it = || {
+        vec![
+            number(shared.upstream.returns()),
+            flag(shared.paused.load(Relaxed)),
+            maybe(backends, number),
+            number(shared.budget.total()),
+        ]
+    };
+    let Some(cluster) = &shared.cluster else {
+        let mut row = vec![Value::Null; 7];
+        row[1] = text(shared.settings().backend.to_string());
+        row.extend([text(flavour(shared)), text(version())]);
+        row.extend(outage().into_iter().chain(use_of_it()));
+        return Ok(vec![row]);
+    };
+    let row = |server: MemberShown| {
+        let since = server.since.as_secs_f64();
+        let is_down = server.state == State::Down;
+        let mut row = vec![
+            text(server.name),
+            text(server.address),
+            text(word_of(server.role)),
+            text(server.state.word()),
+            seconds(since),
+            text(server.why),
+            maybe(server.lag.map(|lag| lag.as_secs_f64()), seconds),
+            text(flavour(shared)),
+            maybe(server.version, text),
+            flag(!is_down),
+            maybe(is_down.then_some(since), seconds),
+        ];
+        match server.state {
+            // Backends elsewhere are closed.
+            State::Writer => row.extend(use_of_it()),
+            _ => row.extend([number(0), flag(false), number(0), number(0)]),
+        }
+        row
+    };
+    Ok(cluster.shown().into_iter().map(row).collect())
 }
 
 fn groups(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {

@@ -33,6 +33,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::Malformed(_) => 20,
         Refusal::TooSlow(_) => 21,
         Refusal::BackendLost(_) => 22,
+        Refusal::TransactionLost => 52,
         Refusal::Restore(_) => 23,
         Refusal::Unrestored(_) => 24,
         Refusal::Prepared(Unprepared::LongData) => 26,
@@ -69,7 +70,7 @@ fn number(refusal: &Refusal) -> usize {
     }
 }
 
-const NUMBERS: usize = 52;
+const NUMBERS: usize = 53;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -167,6 +168,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         ),
         (Refusal::TooSlow("the login took too long"), "onramp-slow"),
         (Refusal::BackendLost(words()), "onramp-backend-lost"),
+        (Refusal::TransactionLost, "onramp-transaction-lost"),
         (Refusal::ServerProtocol(words()), "onramp-server-protocol"),
         (Refusal::Restore(words()), "onramp-restore"),
         (Refusal::Unrestored(words()), "onramp-unrestored"),
@@ -288,6 +290,7 @@ fn every_number_that_the_pool_sends_is_known() {
         errors::LANE_BYTES,
         errors::TRANSACTION_TIMEOUT,
         errors::UNRESTORED,
+        errors::LOCK_DEADLOCK,
         errors::SERVER_PROTOCOL,
         errors::OUT_OF_RESOURCES,
         errors::TOO_MANY_USER_CONNECTIONS,

@@ -23,6 +23,7 @@ use reactor::Net;
 use session::last_statement::PendingReadBack;
 use session::own_commands::OWN_COMMANDS_MAX;
 use session::send_mode::Behind;
+use session::statement::Untracked;
 use sql::classify::PinCause;
 use sql::sqlstate::state_of;
 use std::time::Duration;
@@ -223,6 +224,7 @@ impl<N: Net> Group<N> {
         }
         self.counts.backends_lost += 1;
         self.epoch += 1;
+        self.shared.doubt_writer();
         let (thread, now) = (backend.thread, self.net.now());
         let in_transaction = backend.in_transaction();
         let loss = Loss {
@@ -294,7 +296,33 @@ impl<N: Net> Group<N> {
         };
         let held = client.is_held();
         let keeps = in_transaction || held && served || client.is_left_there();
+        // Of several servers another one goes on, and nothing but the transaction is lost.
+        let survives = self.shared.cluster.is_some()
+            && in_transaction
+            && !held
+            && !client.is_left_there()
+            && !client.last.pending.failed;
+        let may_have_ended = client
+            .statement
+            .untracked
+            .contains(Untracked::TRANSACTION_END);
         match client.state() {
+            ClientState::Idle | ClientState::Restoring | ClientState::Waiting if survives => {
+                client.last.pending = PendingReadBack::default();
+                client.last.lose_conditions();
+                client.lose_transaction();
+                if client.state() == ClientState::Idle {
+                    return;
+                }
+                client.pins.forget_plan();
+                self.waiters().forget(owner);
+                let client = self.clients.get_mut(owner);
+                if client.is_some_and(|client| client.change_state(ClientState::Idle, now)) {
+                    self.tasks.add(Task::Read(owner));
+                } else {
+                    self.clients.close_later(owner);
+                }
+            }
             ClientState::Restoring if !keeps => {
                 // What it waited for before an earlier statement does not count.
                 if served {
@@ -308,9 +336,13 @@ impl<N: Net> Group<N> {
             }
             ClientState::Running if !amid_packet => {
                 // What was to be read back is lost as well.
-                let keeps = in_transaction || held || client.is_left_there();
+                let keeps = !survives && (in_transaction || held || client.is_left_there());
                 client.last.pending = PendingReadBack::default();
-                self.answers().refuse(owner, &loss.refusal());
+                let refusal = match survives && !may_have_ended {
+                    true => Refusal::TransactionLost,
+                    false => loss.refusal(),
+                };
+                self.answers().refuse(owner, &refusal);
                 let Some(client) = self.clients.get_mut(owner) else {
                     return;
                 };

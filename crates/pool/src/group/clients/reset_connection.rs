@@ -240,6 +240,7 @@ impl<N: Net> Group<N> {
         let pinned = client.is_held() || modified;
         client.pins = Pins::default();
         client.take_interruption();
+        client.forget_lost_transaction();
         client.pipelining = Pipelining::Allowed;
         if let Some(prepared) = client.prepared.take() {
             self.retained.long_data -= prepared.long_len();

@@ -37,6 +37,15 @@ const FIXED: [&str; 5] = [
     "net_buffer_length",
 ];
 
+/// Of several servers each has its own of these, which its sessions have to have, and hardly an
+/// account may set.
+const OF_ONE_SERVER: [&str; 4] = [
+    "binlog_format",
+    "gtid_domain_id",
+    "server_id",
+    "sql_log_bin",
+];
+
 impl<N: Net> Group<N> {
     /// Takes what the last look has found.
     pub(crate) fn take_globals(&mut self) {
@@ -59,7 +68,11 @@ pub(crate) fn find_names(shared: &Shared, connection: &mut Connection) -> Result
     let asked = if mysql { MYSQL_NAMES } else { MARIADB_NAMES };
     let rows = connection.query(asked)?;
     let listed = rows.into_iter().filter_map(|row| row.into_iter().next());
+    let is_of_one = |name: &Text| OF_ONE_SERVER.iter().any(|one| one.as_bytes() == &**name);
     let mut names: Vec<Text> = listed.filter(may_be_set).collect();
+    if shared.cluster.is_some() {
+        names.retain(|name| !is_of_one(name));
+    }
     if mysql {
         names = settable(connection, &names)?;
     }

@@ -19,6 +19,7 @@ use crate::pair::prepared::put_closes;
 use reactor::Net;
 use session::reply_summary::ReplySummary;
 use session::statement::Explanation;
+use wire::errors::refuses_writes;
 
 /// Why the rest of a reply does not come. Who is pipelined has no transaction, and keeps nothing.
 const ABORTED: Loss<'_> = Loss {
@@ -166,6 +167,9 @@ impl<N: Net> Group<N> {
         (self.figures.digests).answered(client.statement.digest, service, failed, rows);
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);
+            if refuses_writes(*number) {
+                self.shared.doubt_writer();
+            }
         }
         if self.statement_logs.has_notes() {
             self.logs().ended(owner, command, service, summary);

@@ -138,3 +138,47 @@ fn a_server_is_silent_that_leaves_a_connection_that_stood_unanswered() {
     upstream.answers_nobody(false);
     assert!(!upstream.is_silent(), "another outage");
 }
+
+#[test]
+fn a_writer_is_dialled_once_the_watch_has_asked_it() {
+    let upstream = Upstream::new(Place::Writer);
+    let writer = |name: &str, address: &str| Writer {
+        name: name.into(),
+        at: Arc::new(at(address)),
+    };
+    let (one, two) = (
+        writer("one", "10.0.0.1:3306"),
+        writer("two", "10.0.0.2:3306"),
+    );
+    assert!(upstream.address(Time(1)).is_err(), "none is known");
+    assert!(upstream.follow_writer(Some(one.clone()), "it takes writes"));
+    assert!(!upstream.follow_writer(Some(one.clone()), "it still does"));
+    assert!(
+        upstream.address(Time(1)).is_err(),
+        "nobody has asked it yet"
+    );
+    assert_eq!(
+        upstream.addresses(SECOND),
+        Ok(vec![one.at.clone()]),
+        "the watch may"
+    );
+    upstream.opened(&two.at);
+    assert!(upstream.address(Time(1)).is_err(), "another one was asked");
+    upstream.opened(&one.at);
+    assert_eq!(upstream.address(Time(1)), Ok(one.at.clone()));
+    assert_eq!(upstream.words(&one.at), "'one' (10.0.0.1:3306)");
+
+    let moves = upstream.moves();
+    assert!(upstream.follow_writer(Some(two.clone()), "it was promoted"));
+    assert_eq!(upstream.moves(), moves + 1);
+    assert!(upstream.address(Time(1)).is_err() && !upstream.means(&one.at));
+    assert!(
+        !upstream.failed(&one.at, Time(5), "refused"),
+        "it concerns nobody"
+    );
+    assert!(upstream.failed(&two.at, Time(5), "refused"));
+    assert!(!upstream.reached(&one.at, Time(6)) && upstream.reached(&two.at, Time(6)));
+    assert!(upstream.follow_writer(None, "nobody takes writes"));
+    upstream.opened(&two.at);
+    assert!(upstream.address(Time(1)).is_err());
+}

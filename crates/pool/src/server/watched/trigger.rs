@@ -8,20 +8,40 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// State of the trigger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Fired {
+    #[default]
+    No,
+    Yes,
+    /// Ends a pause, too.
+    Urgent,
+}
+
 /// Rung when something that is watched may have changed.
 #[derive(Debug, Default)]
 pub(crate) struct WatchTrigger {
-    fired: Mutex<bool>,
+    fired: Mutex<Fired>,
     heard: Condvar,
 }
 
 impl WatchTrigger {
-    fn lock(&self) -> MutexGuard<'_, bool> {
+    fn lock(&self) -> MutexGuard<'_, Fired> {
         self.fired.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn fire(&self) {
-        *self.lock() = true;
+        self.set(Fired::Yes);
+    }
+
+    /// Fires, and ends a pause.
+    pub(crate) fn fire_urgently(&self) {
+        self.set(Fired::Urgent);
+    }
+
+    fn set(&self, to: Fired) {
+        let mut fired = self.lock();
+        *fired = (*fired).max(to);
         self.heard.notify_one();
     }
 
@@ -29,13 +49,14 @@ impl WatchTrigger {
     pub(crate) fn wait(&self, longest: Duration) {
         let waited = self
             .heard
-            .wait_timeout_while(self.lock(), longest, |fired| !*fired);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+            .wait_timeout_while(self.lock(), longest, |fired| *fired == Fired::No);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = Fired::No;
     }
 
-    /// Waits, whether it fires or not.
+    /// Waits, unless it fires urgently.
     pub(crate) fn pause(&self, time: Duration) {
-        let waited = self.heard.wait_timeout_while(self.lock(), time, |_| true);
+        let is_calm = |fired: &mut Fired| *fired != Fired::Urgent;
+        let waited = self.heard.wait_timeout_while(self.lock(), time, is_calm);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -50,6 +71,10 @@ mod tests {
         trigger.fire();
         // It would wait for ever otherwise.
         trigger.wait(Duration::MAX);
-        assert!(!*trigger.lock());
+        assert_eq!(*trigger.lock(), Fired::No);
+        trigger.fire_urgently();
+        trigger.fire();
+        trigger.pause(Duration::MAX);
+        trigger.wait(Duration::MAX);
     }
 }

@@ -1,0 +1,316 @@
+//! Several servers: asking each of them, and sending statements to the one that is written to.
+//!
+//! The problem: a server that dies, is demoted or is cut off has to be left for the one that took
+//! its place, without a client that notices more than its own statement's loss. The mechanism: a
+//! thread for each server asks it ([`monitor`]), each answer leads to a decision
+//! ([`::cluster::decide`]), and the writer of that view is what [`Upstream`] means from then on.
+//! The groups close what stands elsewhere, and dial the new one once the watch knows its global
+//! values.
+//!
+//! Invariants: one answer at a time leads to a decision, and its outcome is in force before the
+//! next; a server that a client could tell from the one at the start ([`traits`]) by more than its
+//! version or collation is never used.
+
+pub(crate) mod monitor;
+mod switch;
+pub(crate) mod traits;
+
+use crate::cluster::traits::Traits;
+use crate::config::Settings;
+use crate::observe::log::{Event, note};
+use crate::server::upstream::{Upstream, Writer};
+use crate::server::watched::trigger::WatchTrigger;
+use ::cluster::{Observation, Role, ServerId, State, View, decide};
+use reactor::{Address, Time};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One of the servers.
+#[derive(Debug)]
+struct Member {
+    /// Its place, whose name is looked up.
+    place: Arc<Upstream>,
+    /// Has it asked at once.
+    trigger: WatchTrigger,
+}
+
+/// Facts of one server, for the console and the figures.
+#[derive(Clone, Debug)]
+pub(crate) struct MemberShown {
+    pub(crate) name: String,
+    pub(crate) address: String,
+    pub(crate) role: Role,
+    pub(crate) state: State,
+    pub(crate) since: Duration,
+    pub(crate) why: String,
+    pub(crate) version: Option<String>,
+    pub(crate) lag: Option<Duration>,
+}
+
+/// Knowledge of the servers.
+#[derive(Debug)]
+struct Known {
+    settings: ::cluster::Settings,
+    /// Latest of each server that was asked.
+    observations: Vec<Observation>,
+    /// Address at which each was asked.
+    addresses: Vec<Option<Arc<Address>>>,
+    /// Traits that clients could tell each by.
+    traits: Vec<Option<Traits>>,
+    /// Traits of the server that was the writer at the start.
+    reference: Option<Traits>,
+    view: View,
+}
+
+/// Several servers, of which one is written to.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    members: Vec<Member>,
+    answer_max: Duration,
+    known: Mutex<Known>,
+    /// Settings in force, with the account that asks.
+    current: Mutex<Arc<Settings>>,
+    /// The writer, as the groups know it.
+    upstream: Arc<Upstream>,
+    /// Held during a switchover.
+    switching: Mutex<()>,
+    switch_max: Duration,
+    promote_command: Vec<String>,
+}
+
+/// Milliseconds of the clock that decisions go by.
+fn now_ms() -> u64 {
+    Time::now().0 / 1_000_000
+}
+
+impl Cluster {
+    /// The servers of the settings, where there are several. `upstream` follows their writer.
+    pub(crate) fn of(settings: &Settings, upstream: &Arc<Upstream>) -> Option<Arc<Cluster>> {
+        let several = settings.cluster.as_ref()?;
+        let member = |place: &crate::server::upstream::Place| Member {
+            place: Arc::new(Upstream::new(place.clone())),
+            trigger: WatchTrigger::default(),
+        };
+        let count = several.places.len();
+        Some(Arc::new(Cluster {
+            members: several.places.iter().map(member).collect(),
+            answer_max: several.answer_max,
+            known: Mutex::new(Known {
+                view: View::new(&several.decision, now_ms()),
+                settings: several.decision.clone(),
+                observations: Vec::with_capacity(count),
+                addresses: vec![None; count],
+                traits: vec![None; count],
+                reference: None,
+            }),
+            current: Mutex::new(Arc::new(settings.clone())),
+            upstream: upstream.clone(),
+            switching: Mutex::default(),
+            switch_max: several.switch_max,
+            promote_command: several.promote_command.clone(),
+        }))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        let current = self.current.lock();
+        current.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks with the account of these settings from now on.
+    pub(crate) fn follow(&self, settings: &Arc<Settings>) {
+        let current = self.current.lock();
+        *current.unwrap_or_else(PoisonError::into_inner) = settings.clone();
+    }
+
+    /// Has all servers asked at once: something was seen that may come of another writer.
+    pub(crate) fn ask_now(&self) {
+        self.members.iter().for_each(|member| member.trigger.fire());
+    }
+
+    /// Takes notice of what came of asking a server, and decides. Gives the time until that server
+    /// is asked again.
+    fn noted(&self, observation: Observation, at: Option<Arc<Address>>) -> Duration {
+        let id = observation.server;
+        let known = &mut *self.known();
+        if at.is_some() {
+            known.addresses[id.index()] = at;
+        }
+        known.observations.retain(|one| one.server != id);
+        known.observations.push(observation);
+        let view = decide(&known.observations, &known.view, &known.settings, now_ms());
+        self.put_in_force(known, view);
+        Duration::from_millis(known.view.ask_after_ms(id, &known.settings))
+    }
+
+    /// Says what is new in a view, and has statements go to its writer.
+    fn put_in_force(&self, known: &mut Known, view: View) {
+        let servers = &known.settings.servers;
+        for (server, (old, new)) in servers
+            .iter()
+            .zip(known.view.servers.iter().zip(&view.servers))
+        {
+            if old.state != new.state {
+                let (name, state) = (&server.name, new.state.word());
+                note(
+                    Event::ServerState,
+                    format_args!("'{name}' is {state}, was {}: {}", old.state.word(), new.why),
+                );
+            }
+        }
+        let writer = view.writer.and_then(|id| {
+            Some(Writer {
+                name: servers[id.index()].name.clone(),
+                at: known.addresses[id.index()].clone()?,
+            })
+        });
+        let name = |id: Option<ServerId>| id.map_or("none", |id| &servers[id.index()].name);
+        if view.writer != known.view.writer {
+            note(
+                Event::WriterMoved,
+                format_args!(
+                    "the writer is {}, was {}: {}",
+                    name(view.writer),
+                    name(known.view.writer),
+                    view.why
+                ),
+            );
+        }
+        self.upstream.follow_writer(writer, &view.why);
+        known.view = view;
+    }
+
+    /// Takes the traits of a server that has let us in. One that cannot take the place of the
+    /// others is used no more.
+    fn meet(&self, id: ServerId, traits: Traits) {
+        let known = &mut *self.known();
+        if let Some(reference) = &known.reference {
+            let server = &mut known.settings.servers[id.index()];
+            say_differences(&server.name, reference, &traits);
+            if let Some(why) = reference.unlike(&traits) {
+                if server.role != Role::Off {
+                    note(
+                        Event::ServerUnfit,
+                        format_args!("'{}' is not used until a restart: {why}", server.name),
+                    );
+                }
+                server.role = Role::Off;
+            }
+        }
+        known.traits[id.index()] = Some(traits);
+    }
+
+    /// Compares the servers that have answered with the writer, before anybody is served.
+    ///
+    /// # Errors
+    /// A sentence: a server that could not take the writer's place.
+    pub(crate) fn compare(&self) -> Result<(), String> {
+        let known = &mut *self.known();
+        let writer = known
+            .view
+            .writer
+            .and_then(|id| known.traits[id.index()].clone());
+        known.reference = writer;
+        let Some(reference) = &known.reference else {
+            return Ok(());
+        };
+        for (server, traits) in known.settings.servers.iter().zip(&known.traits) {
+            let Some(traits) = traits.as_ref().filter(|_| server.role != Role::Off) else {
+                continue;
+            };
+            say_differences(&server.name, reference, traits);
+            if let Some(why) = reference.unlike(traits) {
+                return Err(format!(
+                    "server '{}': {why}; give it role = \"off\", or take it out",
+                    server.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// All servers, in the order of the settings.
+    pub(crate) fn shown(&self) -> Vec<MemberShown> {
+        let known = self.known();
+        let now = now_ms();
+        let servers = known.settings.servers.iter().zip(&known.view.servers);
+        let shown = servers.map(|(server, state)| {
+            let report = state.report.as_ref();
+            let lag = report.and_then(|it| it.sources.iter().filter_map(|one| one.lag_ms).max());
+            MemberShown {
+                name: server.name.clone(),
+                address: server.address.clone(),
+                role: server.role,
+                state: state.state,
+                since: Duration::from_millis(now.saturating_sub(state.since)),
+                why: state.why.clone(),
+                version: report.map(|report| report.version.clone()),
+                lag: lag.map(Duration::from_millis),
+            }
+        });
+        shown.collect()
+    }
+
+    /// The server of this name.
+    fn named(&self, name: &str) -> Result<ServerId, String> {
+        let known = self.known();
+        let servers = (0..).zip(&known.settings.servers);
+        let found = servers
+            .filter(|(_, server)| server.name == name)
+            .map(|(at, _)| ServerId(at));
+        found
+            .into_iter()
+            .next()
+            .ok_or_else(|| format!("there is no server '{name}'; SHOW SERVERS has their names"))
+    }
+
+    /// Takes the word of an operator that a server takes no writes.
+    ///
+    /// # Errors
+    /// That there is no such server.
+    pub(crate) fn fence(&self, name: &str) -> Result<(), String> {
+        let id = self.named(name)?;
+        let known = &mut *self.known();
+        let view = known.view.fenced(id, "an operator has vouched for it");
+        let view = decide(&known.observations, &view, &known.settings, now_ms());
+        self.put_in_force(known, view);
+        self.ask_now();
+        Ok(())
+    }
+
+    fn kind(&self) -> ::cluster::Kind {
+        self.known().settings.kind
+    }
+
+    /// Changes of the writer.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.known().view.epoch
+    }
+}
+
+/// The word for a role in the settings.
+pub(crate) fn word_of(role: Role) -> &'static str {
+    match role {
+        Role::Auto => "auto",
+        Role::Writer => "writer",
+        Role::Reader => "reader",
+        Role::Off => "off",
+    }
+}
+
+/// Names what clients could tell a server by, and what does not keep it from being used.
+fn say_differences(name: &str, reference: &Traits, traits: &Traits) {
+    let differences = reference.differences(traits);
+    if !differences.is_empty() {
+        note(
+            Event::Warning,
+            format_args!(
+                "server '{name}' differs from the writer at the start: {}",
+                differences.join(", ")
+            ),
+        );
+    }
+}
