@@ -19,6 +19,7 @@ mod calls;
 mod certificates;
 mod charsets;
 mod climb;
+mod cluster;
 mod compare;
 mod compressed;
 mod conformance;
