@@ -29,7 +29,7 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 208, Exactly),
+    ("methods of a type", 210, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
@@ -38,20 +38,20 @@ const BOUNDS: &[Bound] = &[
     ),
     ("functions with tuples of parameters", 107, Exactly),
     ("subjects in more than two folders", 0, Exactly),
-    ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 361, Exactly),
+    ("rooms at the top of the pool", 17, Exactly),
+    ("look-ups of clients and backends", 363, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 16, Exactly),
+    ("doc comments that open with a question word", 17, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         3,
         Exactly,
     ),
-    ("words of docs", 45_205, Loosely),
+    ("words of docs", 46_406, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 124_235, Loosely),
-    ("product lines of pool, session and sql", 68_185, Loosely),
-    ("lines of end-to-end tests", 28_128, Loosely),
+    ("product lines", 125_891, Loosely),
+    ("product lines of pool, session and sql", 69_755, Loosely),
+    ("lines of end-to-end tests", 28_563, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
