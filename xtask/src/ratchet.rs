@@ -29,7 +29,7 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 210, Exactly),
+    ("methods of a type", 209, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
@@ -39,7 +39,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 107, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 17, Exactly),
-    ("look-ups of clients and backends", 363, Exactly),
+    ("look-ups of clients and backends", 360, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 17, Exactly),
     (
@@ -49,8 +49,8 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 46_406, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 125_891, Loosely),
-    ("product lines of pool, session and sql", 69_755, Loosely),
+    ("product lines", 125_894, Loosely),
+    ("product lines of pool, session and sql", 69_758, Loosely),
     ("lines of end-to-end tests", 28_563, Loosely),
 ];
 

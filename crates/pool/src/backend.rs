@@ -27,12 +27,14 @@ pub(crate) mod rollback;
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
 use crate::backend::followers::Followers;
+use crate::backend::pools::BackendPools;
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
+use crate::errors::reasons::Refusal;
 use crate::group::tokens::ClientId;
-use crate::scheduler::account_slots::{AccountSlots, Kept};
+use crate::scheduler::account_slots::Kept;
 use crate::server::tls::{BackendTls, Security};
 use reactor::{Address, Time};
 use session::meter::{Charge, Meter};
@@ -577,10 +579,13 @@ impl<S> Backend<S> {
         allowed
     }
 
-    /// Counts it among those that clients of its account keep; `false` where as many are as may be.
-    pub(crate) fn keep(&mut self, slots: &Arc<AccountSlots>) -> bool {
+    /// Counts it among those that clients of its account keep. Returns the refusal where as many
+    /// are kept as may be; `has_run`: the statement that keeps it has been answered.
+    pub(crate) fn keep(&mut self, pools: &BackendPools, has_run: bool) -> Option<Refusal> {
+        let slots = &pools.pools[self.pool].slots;
         self.kept_slot = self.kept_slot.take().or_else(|| slots.keep());
-        self.kept_slot.is_some()
+        let max = slots.kept_max();
+        (self.kept_slot.is_none()).then_some(Refusal::KeptBackends { max, has_run })
     }
 
     /// Facts that a restoring command needs of it.

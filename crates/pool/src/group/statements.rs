@@ -295,19 +295,18 @@ impl<N: Net> Group<N> {
         backend_id: BackendId,
         message: &[u8],
     ) -> Handled {
-        if (self.clients.get(key)).is_some_and(|client| client.will_keep())
-            && let Some(refusal) = self.keep(backend_id, false)
-        {
-            if let Some(client) = self.clients.get_mut(key) {
-                client.pins.forget_plan();
-            }
-            self.tasks.add(Task::Settle(backend_id));
-            return self.answers().refuse_counted(key, &refusal);
-        }
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(backend_id))
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(backend_id))
         else {
             return Handled::Used;
         };
+        if client.will_keep()
+            && let Some(refusal) = backend.keep(&self.backend_pools, false)
+        {
+            client.pins.forget_plan();
+            self.tasks.add(Task::Settle(backend_id));
+            return self.answers().refuse_counted(key, &refusal);
+        }
         let has_prepared = client.prepared.is_some();
         let unfit = client.unfit_session(backend, key, (&self.defaults, &self.shared.server));
         if let Some(unfit) = unfit
@@ -334,15 +333,6 @@ impl<N: Net> Group<N> {
         };
         self.lent.out = out;
         result
-    }
-
-    /// Counts a backend among those that clients of its account keep. Returns the refusal where as
-    /// many are kept as may be; `has_run`: the statement that keeps it has been answered.
-    pub(crate) fn keep(&mut self, backend_id: BackendId, has_run: bool) -> Option<Refusal> {
-        let backend = self.backends.get_mut(backend_id)?;
-        let slots = &self.backend_pools.pools[backend.pool].slots;
-        let max = slots.kept_max();
-        (!backend.keep(slots)).then_some(Refusal::KeptBackends { max, has_run })
     }
 
     /// Sends what its command is to stand behind, and keeps that until it is answered.

@@ -88,10 +88,7 @@ impl<N: Net> Group<N> {
         else {
             return self.statement_of_nobody(backend_id, summary, dirty);
         };
-        self.note_service(owner, command, summary);
-        if let Some(client) = self.clients.get(owner) {
-            (self.slow_readers).statement_ended(backend_id, client.statement.digest);
-        }
+        self.note_service(owner, backend_id, command, summary);
         if !alone && dirty {
             self.abort_followers(backend_id, Some(owner));
         }
@@ -156,7 +153,13 @@ impl<N: Net> Group<N> {
     }
 
     /// Measures how long a statement of a client took, and counts how it ended.
-    fn note_service(&mut self, owner: ClientId, command: &InFlight, summary: &ReplySummary) {
+    fn note_service(
+        &mut self,
+        owner: ClientId,
+        backend: BackendId,
+        command: &InFlight,
+        summary: &ReplySummary,
+    ) {
         let Some(client) = self.clients.get(owner) else {
             return;
         };
@@ -164,7 +167,9 @@ impl<N: Net> Group<N> {
         let failed = summary.error.is_some();
         self.figures.answered(client.user, service, failed);
         let rows = command.reply.reply().rows();
-        (self.figures.digests).answered(client.statement.digest, service, failed, rows);
+        let digest = client.statement.digest;
+        self.figures.digests.answered(digest, service, failed, rows);
+        self.slow_readers.statement_ended(backend, digest);
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);
             if refuses_writes(*number) {
@@ -274,11 +279,14 @@ impl<N: Net> Group<N> {
     pub(crate) fn follow(&mut self, owner: ClientId, backend: BackendId, next: Next) {
         match next {
             Next::Wait => {}
-            Next::Keep => match self.keep(backend, true) {
-                None => self.resume(backend),
-                // Its text did not tell that it would keep the backend.
-                Some(refusal) => self.part_with_backend(backend, owner, &refusal),
-            },
+            Next::Keep => {
+                let kept = self.backends.get_mut(backend);
+                match kept.and_then(|kept| kept.keep(&self.backend_pools, true)) {
+                    None => self.resume(backend),
+                    // Its text did not tell that it would keep the backend.
+                    Some(refusal) => self.part_with_backend(backend, owner, &refusal),
+                }
+            }
             Next::Ask(out) => self.backend_writer().ask(backend, &out),
             Next::GoOn => {
                 // What was read back for the sake of its execution is there.
