@@ -159,6 +159,25 @@ fn a_lost_writer_is_waited_for_until_it_is_fenced() {
 }
 
 #[test]
+fn a_writer_that_returns_waits_for_servers_that_may_have_been_promoted() {
+    let mut case = Case::new(Kind::Replication, &AUTO);
+    case.next(vec![writable(), read_only()]);
+    for _ in 0..6 {
+        case.next(vec![refused(), refused()]);
+    }
+    for _ in 0..3 {
+        let view = case.next(vec![writable(), refused()]);
+        assert_eq!(view.writer, None);
+        assert!(
+            view.why.contains("db2 does not answer and may take writes"),
+            "{}",
+            view.why
+        );
+    }
+    assert_eq!(case.next(vec![writable(), read_only()]).writer, Some(DB1));
+}
+
+#[test]
 fn a_lost_writer_is_replaced_if_that_is_set() {
     let mut case = Case::new(Kind::Replication, &AUTO);
     case.settings.writer_lost = WriterLost::Replace;
