@@ -165,6 +165,8 @@ fn a_writer_that_returns_waits_for_servers_that_may_have_been_promoted() {
     for _ in 0..6 {
         case.next(vec![refused(), refused()]);
     }
+    // The first good answer after a loss is not believed yet.
+    case.next(vec![writable(), refused()]);
     for _ in 0..3 {
         let view = case.next(vec![writable(), refused()]);
         assert_eq!(view.writer, None);
