@@ -54,9 +54,7 @@ enum Job {
 
 fn main() -> ExitCode {
     let words = command_line::read();
-    if words.get(1).is_none_or(|job| job != "pool") {
-        ignore_signals_of_the_pool();
-    }
+    ignore_signals_of_the_pool();
     if let Some(args) = long_connections(&words) {
         return args.map_or_else(
             |error| without_passwords(error).exit(),
@@ -151,7 +149,7 @@ fn outlive_hangup() {
 }
 
 /// The signals that ask a pool for something do no harm to the other commands, which have the same
-/// process name.
+/// process name, nor to a pool that begins or only checks its settings.
 fn ignore_signals_of_the_pool() {
     pass_over(&[SIGUSR1, SIGUSR2]);
 }
