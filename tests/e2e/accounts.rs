@@ -1,6 +1,10 @@
 //! `auth = "server"`: the accounts of the server log in through the pool as they do on the server.
 
-use crate::world::{HOLD, binary, config_file, own_mysql, own_server, own_servers, pooled, says};
+use crate::console::rows;
+use crate::metrics::{figures, place_of, until};
+use crate::world::{
+    HOLD, binary, config_file, console_of, own_mysql, own_server, own_servers, pooled, says,
+};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
@@ -269,6 +273,38 @@ fn clients_of_an_account_are_counted() {
             });
             assert!(again.is_some(), "{address}");
         }
+    }
+}
+
+/// Figures name each account, not all of them together.
+#[test]
+fn figures_are_those_of_the_accounts() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        let create = in_words(
+            real.flavour(),
+            "CREATE USER report@'%' IDENTIFIED {NATIVE} 'pw'",
+        );
+        real.execute(&[SERVICE, least(real), &create]);
+        let more = text(real, crate::console::CONSOLE);
+        let settings = format!("http = \"127.0.0.1:0\"\n{more}");
+        let pool = start_text(real, "figures.toml", &settings);
+        let mut client = Client::connect(&pool.address, &Account::new("report", "pw")).unwrap();
+        client.must("SELECT 1");
+        let mut console = crate::console::admin(&console_of(&pool));
+        for table in ["users", "recent_users"] {
+            let question = format!("SELECT user, statements > 0 FROM {table}");
+            until(|| match rows(&mut console, &question) {
+                shown if shown.iter().all(|row| row == &["report", "1"]) && !shown.is_empty() => {
+                    Ok(())
+                }
+                shown => Err(format!("{table}: {shown:?}")),
+            });
+        }
+        assert_eq!(rows(&mut console, "SELECT clients FROM users"), [["1"]]);
+        let figures = figures(&place_of(&pool));
+        assert_eq!(figures["onramp_pool_user_clients{user=\"report\"}"], 1.0);
+        assert!(figures.keys().all(|name| !name.contains("(server)")));
     }
 }
 

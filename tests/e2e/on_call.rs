@@ -1,6 +1,7 @@
 //! Drills of whoever is on call: the console alone leads to the culprit, in two commands at most.
 
 use crate::console::{admin, rows, start};
+use crate::metrics::until;
 use crate::world::{HOLD, app, fresh_schema, login, own_servers, pooled_servers, says};
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -75,6 +76,58 @@ fn who_holds_a_row_is_found_and_ended() {
         assert_eq!(waits.receive().unwrap().len(), 1, "it has the row");
         let is_empty = (0..LOOKS_MAX).any(|_| rows(&mut console, "SHOW LOCKS").is_empty());
         assert!(is_empty, "nobody waits any more");
+    }
+}
+
+#[test]
+fn what_happened_in_the_last_minutes_is_shown_with_what_runs() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "on-call-recent.toml", "backends_max = 4\ngroups = 2");
+        let account = app().with(CONNECT_ATTRS);
+        let log_in = || login(&pool.address, &account);
+        let (mut works, mut hangs) = (log_in(), log_in());
+        let mut console = admin(&place);
+        for number in 0..3 {
+            works.must(&format!("SELECT {number} AS late"));
+        }
+        works.failure("SELECT * FROM never_made");
+        let sleeps: &[u8] = b"SELECT SLEEP(200) AS late";
+        hangs.send(&[(Command::Query, sleeps)]).unwrap();
+        let of = |text: &str, minutes: u32| {
+            format!(
+                "SELECT count, errors, running, mean_seconds > 0, hour_seconds > 0, \
+                 covered_seconds < 60 FROM recent_statements \
+                 WHERE minutes = {minutes} AND statement = '{text}'"
+            )
+        };
+        for minutes in [1, 5, 60] {
+            for (text, expected) in [
+                ("SELECT SLEEP(?) AS late", ["0", "0", "1", "1", "1", "1"]),
+                ("SELECT ? AS late", ["3", "0", "0", "1", "1", "1"]),
+                ("SELECT * FROM never_made", ["1", "1", "0", "1", "1", "1"]),
+            ] {
+                until(|| match rows(&mut console, &of(text, minutes)) {
+                    shown if shown == [expected] => Ok(()),
+                    shown => Err(format!("{minutes} {text}: {shown:?}")),
+                });
+            }
+        }
+        // What runs has taken most time; SHOW cuts the digest and the text.
+        let shown = first_row(&mut console, "SHOW STATEMENTS LAST 1 MINUTE");
+        assert_eq!(shown[1..5], ["SELECT SLEEP(?) AS late", "0", "0", "1"]);
+        let users = "SHOW FULL USERS LAST 5 MINUTES WHERE user = 'app'";
+        let shown = first_row(&mut console, users);
+        assert!(shown[3].parse::<u64>().unwrap() >= 4, "{shown:?}");
+        assert_eq!(
+            shown[4..7],
+            ["1", "1", "0"],
+            "errors, running, waiting: {shown:?}"
+        );
+        let holders = first_row(&mut console, "SHOW HOLDERS");
+        assert_eq!(holders[..5], ["app", "127.0.0.1", "onramp", "1", "1"]);
+        let id = first_row(&mut console, "SHOW RUNNING").remove(0);
+        console.must(&format!("KILL QUERY {id}"));
+        hangs.receive().unwrap();
     }
 }
 

@@ -44,6 +44,13 @@ const SET_WORDS: [&str; 7] = [
     "transaction",
 ];
 
+/// Times that `SHOW NAME LAST n MINUTES` knows.
+pub const LAST_MINUTES: [u32; 3] = [1, 5, 60];
+
+/// In front of the name of a table in that of its figures of the last minutes, which has a column
+/// `minutes`.
+const RECENT: &str = "recent_";
+
 /// Characters that stand in place of the rest of a text that SHOW cuts.
 const CUT: &str = "..";
 
@@ -55,6 +62,10 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "a table, as wide as a terminal",
     ),
     ("SHOW FULL NAME", "all of its columns, texts in full"),
+    (
+        "SHOW STATEMENTS|USERS LAST 1|5|60 MINUTES",
+        "what has happened lately, and runs now",
+    ),
     ("SELECT", "a query over the tables, in SQLite's SQL"),
     (
         "DESCRIBE NAME",
@@ -506,13 +517,31 @@ impl<'a> Reader<'a> {
             true => "information_schema",
             false => DEFAULT_SCHEMA,
         };
-        let known = self.names.tables.iter();
-        let mut known = known.filter(|table| table.schema == schema);
-        let Some(table) = known.find(|table| table.name.eq_ignore_ascii_case(name)) else {
+        let known = |name: &str| {
+            let mut all = self.names.tables.iter();
+            all.find(|table| table.schema == schema && table.name.eq_ignore_ascii_case(name))
+        };
+        let Some(table) = known(name) else {
             return Err(self.unknown(name));
         };
+        let lately = match self.is(next, "LAST") {
+            true => Some((known(&format!("{RECENT}{name}")), self.last(next + 1)?)),
+            false => None,
+        };
+        let (table, from, next) = match lately {
+            None => (table, format!("{schema}.\"{}\"", table.name), next),
+            Some((Some(table), minutes)) => {
+                let from = format!("{schema}.\"{}\" WHERE minutes = {minutes}", table.name);
+                (table, format!("(SELECT * FROM {from})"), next + 3)
+            }
+            Some((None, _)) => {
+                return Err(Wrong::syntax(format!(
+                    "SHOW {name} has no LAST; SHOW STATEMENTS and SHOW USERS have"
+                )));
+            }
+        };
         let is_all = is_full || !table.is_wide();
-        if is_all && next >= self.tokens.len() {
+        if is_all && lately.is_none() && next >= self.tokens.len() {
             return Ok(Asked::All(*table));
         }
         let columns = match is_all {
@@ -524,8 +553,23 @@ impl<'a> Reader<'a> {
         };
         let first = table.columns.first().map_or("", |column| column.name);
         let rest = self.filter(first, next)?;
-        let from = format!("{schema}.\"{}\"", table.name);
         Ok(Asked::Rows(format!("SELECT {columns} FROM {from} {rest}")))
+    }
+
+    /// Minutes behind LAST.
+    fn last(&self, at: usize) -> Result<u32, Wrong> {
+        let minutes = self.text_of(at).parse();
+        let minutes = minutes
+            .ok()
+            .filter(|minutes| LAST_MINUTES.contains(minutes));
+        match minutes.filter(|_| self.any(at + 1, &["MINUTE", "MINUTES"])) {
+            Some(minutes) => Ok(minutes),
+            None => Err(Wrong::syntax(format!(
+                "LAST: expected 1 MINUTE, 5 MINUTES or 60 MINUTES, got '{} {}'",
+                self.text_of(at),
+                self.text_of(at + 1)
+            ))),
+        }
     }
 
     /// LIKE, WHERE, ORDER BY and LIMIT from this token on, for a table with this first column.

@@ -19,7 +19,7 @@ mod engine;
 mod session;
 mod shares;
 
-pub use dialect::Action;
+pub use dialect::{Action, LAST_MINUTES};
 pub use session::VERSION;
 
 use session::Stream;

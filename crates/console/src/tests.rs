@@ -66,6 +66,25 @@ static TABLES: &[Table] = &[
             help: "its number",
         }],
     },
+    Table {
+        schema: DEFAULT_SCHEMA,
+        name: "recent_clients",
+        help: "clients of the last minutes",
+        columns: &[
+            Column {
+                name: "minutes",
+                of: Type::Integer,
+                width: None,
+                help: "of these",
+            },
+            Column {
+                name: "id",
+                of: Type::Integer,
+                width: Some(10),
+                help: "its number",
+            },
+        ],
+    },
 ];
 
 #[derive(Default)]
@@ -185,6 +204,15 @@ fn texts_become_statements_of_the_engine() {
          FROM onramp.variables) \
          WHERE \"Variable_name\" LIKE 'a\\_%' ESCAPE '\\' "
     );
+    assert_eq!(
+        rows("SHOW CLIENTS LAST 5 MINUTES WHERE id = 2"),
+        "SELECT \"id\" FROM (SELECT * FROM onramp.\"recent_clients\" WHERE minutes = 5) \
+         WHERE id = 2"
+    );
+    assert_eq!(
+        rows("show full clients last 1 minute"),
+        "SELECT * FROM (SELECT * FROM onramp.\"recent_clients\" WHERE minutes = 1) "
+    );
 }
 
 #[test]
@@ -298,6 +326,9 @@ fn what_is_wrong_is_said_with_a_servers_number() {
         ("SELECT 'x", 1064, "no end"),
         ("SHOW NOTHING", 1146, "CLIENTS"),
         ("SHOW CLIENTS FROM x", 1064, "LIKE, WHERE"),
+        ("SHOW CLIENTS LAST 7 MINUTES", 1064, "expected 1 MINUTE"),
+        ("SHOW CLIENTS LAST 5 HOURS", 1064, "got '5 HOURS'"),
+        ("SHOW MANY LAST 5 MINUTES", 1064, "SHOW USERS have"),
         ("SHOW CLIENTS LIKE x", 1064, "in quotes"),
         ("KILL x", 1064, "SHOW CLIENTS"),
         ("KILL 1 2", 1064, "expected the end"),
@@ -345,7 +376,15 @@ fn schemas_are_those_of_the_source_and_no_other() {
     let mut reader = log_in(at, "reader", b"secret").unwrap();
     let mut ask = |text: &str| values(&mut reader, text);
     let names = |answer: Vec<String>| -> Vec<String> { answer.into_iter().step_by(2).collect() };
-    let own = ["clients", "many", "tables", "columns", "variables", "help"];
+    let own = [
+        "clients",
+        "many",
+        "recent_clients",
+        "tables",
+        "columns",
+        "variables",
+        "help",
+    ];
     let group = ["THREAD_POOL_GROUPS"];
     let schemas = ask("SHOW DATABASES").unwrap();
     assert_eq!(schemas, ["onramp", "information_schema"]);

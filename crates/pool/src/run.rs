@@ -329,7 +329,7 @@ impl Windows {
             groups.orders.clone(),
             groups.questions.clone(),
         ));
-        if settings.http.is_some() {
+        if settings.http.is_some() || settings.console.is_some() {
             live::keep(self.live.clone(), source.clone())?;
         }
         let Some(console) = settings.console.clone() else {

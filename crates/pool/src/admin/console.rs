@@ -11,6 +11,8 @@ use crate::cluster::Cluster;
 use crate::config::ConsoleSettings;
 use crate::config::reload;
 use crate::group::shared::{Order, Shared};
+use crate::observe::figures::Figures;
+use crate::observe::figures::recent::Recent;
 use crate::observe::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
 use crate::observe::log::{Event, note};
 use crate::observe::metrics::{Board, Sample};
@@ -65,6 +67,7 @@ const fn width_of(width: &[usize]) -> Option<usize> {
 
 #[cfg(test)]
 mod page;
+mod recent;
 mod running;
 mod servers;
 mod tables;
@@ -92,8 +95,8 @@ struct Shown {
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| shown().map(|shown| shown.table).collect());
 
 fn shown() -> impl Iterator<Item = &'static Shown> {
-    let own = running::TABLES.iter().chain(tables::TABLES);
-    let own = own.chain(servers::STATUS);
+    let own = running::TABLES.iter().chain(recent::TABLES);
+    let own = own.chain(tables::TABLES).chain(servers::STATUS);
     own.chain(servers::TABLES).chain(servers::PERFORMANCE)
 }
 
@@ -105,6 +108,8 @@ pub(crate) struct Console {
     questions: Arc<Questions>,
     /// Accounts and hosts whose login has been logged, and when.
     logged: Mutex<VecDeque<(String, Time)>>,
+    /// Figures of the last minutes.
+    recent: Mutex<Recent>,
 }
 
 /// Serves the console where the settings say.
@@ -183,7 +188,14 @@ impl Console {
             groups,
             questions,
             logged: Mutex::default(),
+            recent: Mutex::new(Recent::since(Time::now())),
         }
+    }
+
+    /// Sums of all groups, for the figures of the last minutes.
+    pub(crate) fn note_figures(&self, figures: &Figures) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.note(Time::now(), figures);
     }
 
     /// All figures of this moment.
@@ -278,6 +290,17 @@ impl Console {
         match self.ask(group, Wanted::Holder) {
             Ok(Said::Clients(lines, _)) => lines.into_iter().next(),
             _ => None,
+        }
+    }
+
+    /// Clients that have a backend or wait for one, asked for once in a sample.
+    fn busy<'s>(&self, sample: &'s Sample<'_>) -> Result<&'s [ClientLine], String> {
+        match sample.busy.get() {
+            Some(busy) => Ok(busy),
+            None => {
+                let busy = self.list(true)?;
+                Ok(sample.busy.get_or_init(|| busy))
+            }
         }
     }
 

@@ -11,7 +11,6 @@
 use crate::admin::console::Console;
 use crate::observe::figures::{GroupView, Histogram, Stage};
 use crate::observe::listing::ClientLine;
-use crate::observe::log::Peer;
 use crate::observe::metrics::Sample;
 use console::{DEFAULT_SCHEMA, Row, Source as _, Table, Value};
 use measure::host::{Host, Watch};
@@ -19,7 +18,6 @@ use measure::process;
 use reactor::Time;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -38,7 +36,7 @@ const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
 /// Tables of the console that the page shows as they are.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 13] = [
     "groups",
     "users",
     "lanes",
@@ -48,12 +46,15 @@ const TABLES: [&str; 10] = [
     "refusals",
     "running",
     "transactions",
-    STATEMENTS,
+    "holders",
+    "statements",
+    "recent_statements",
+    "recent_users",
 ];
-/// The first of them are those that take most of the server's time.
-const STATEMENTS: &str = "statements";
 /// Lines of a table on the page.
 const ROWS_MAX: usize = 200;
+/// Points that `onramp top` draws: five minutes.
+const TOP_POINTS: usize = 300;
 
 /// Data of the page: made by [`keep`], read by whoever asks.
 #[derive(Default)]
@@ -225,10 +226,13 @@ impl Counted {
     fn point(&self, since: &Counted, view: &GroupView) -> Point {
         let seconds = self.at.since(since.at).as_secs_f64().max(1e-3);
         let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
-        let (wait, service) = (
+        // What waits and runs has waited and run for so long already.
+        let (mut wait, mut service) = (
             self.wait.since(&since.wait),
             self.service.since(&since.service),
         );
+        wait.add(&view.waiting);
+        service.add(&view.running);
         let ms = |times: &Histogram, percent| times.percentile(percent).as_secs_f64() * 1e3;
         Point {
             at: reactor::utc_now().as_secs(),
@@ -269,6 +273,7 @@ impl Maker {
             return;
         };
         let view = &pool.total;
+        source.note_figures(&view.figures);
         let (numbers, others) = self.source.server_errors();
         let counted = Counted::of(view, numbers.values().sum::<u64>() + others);
         let host = self.host.look();
@@ -298,6 +303,8 @@ impl Maker {
         let table = |name: &&str| Some(((*name).to_owned(), self.table(name, sample)?));
         let tables: serde_json::Map<String, Json> = TABLES.iter().filter_map(table).collect();
         let point = self.points.back().map(Point::row);
+        let first = self.points.len().saturating_sub(TOP_POINTS);
+        let points: Vec<Json> = self.points.range(first..).map(Point::row).collect();
         let clients = match view.census.clients {
             0..=LISTED_MAX => self.source.clients().ok(),
             _ => None,
@@ -307,6 +314,7 @@ impl Maker {
             "pool": self.source.facts(sample),
             "names": NAMES,
             "point": point,
+            "points": points,
             "stages": stages,
             "pinned": view.census.pinned,
             "backends": {
@@ -328,10 +336,21 @@ impl Maker {
         let mut tables = self.source.tables().iter();
         let table = tables.find(|table| table.name == name)?;
         let mut rows = self.source.rows_of(table, sample).ok()?;
-        rows.truncate(match name {
-            STATEMENTS | "refusals" | "running" | "transactions" => LINES_MAX,
-            _ => ROWS_MAX,
-        });
+        match name {
+            // Those of each time by themselves, of which the first are those that take most time.
+            "recent_statements" => {
+                let mut before = (Value::Null, 0);
+                rows.retain(|row| {
+                    let is_next = before.0 != row[0];
+                    before = (row[0].clone(), if is_next { 1 } else { before.1 + 1 });
+                    before.1 <= LINES_MAX
+                });
+            }
+            "statements" | "refusals" | "running" | "transactions" | "holders" => {
+                rows.truncate(LINES_MAX);
+            }
+            _ => rows.truncate(ROWS_MAX),
+        }
         Some(as_json(table, rows))
     }
 }
@@ -354,14 +373,10 @@ fn as_json(table: &Table, rows: Vec<Row>) -> Json {
 
 /// Clients by user and host, those with the most first.
 fn sources(clients: &[ClientLine]) -> Json {
-    let mut found: BTreeMap<(&str, Option<IpAddr>), [usize; 4]> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, String), [usize; 4]> = BTreeMap::new();
     for client in clients {
-        let host = match client.address {
-            Peer::Tcp(address) => Some(address.ip().to_canonical()),
-            Peer::Unix => None,
-        };
         let user = client.user.as_deref().unwrap_or("(logging in)");
-        let counts = found.entry((user, host)).or_default();
+        let counts = found.entry((user, client.address.host())).or_default();
         counts[0] += 1;
         counts[1] += usize::from(client.state == Stage::Running.name());
         counts[2] += usize::from(client.state == Stage::Waiting.name());
@@ -372,11 +387,6 @@ fn sources(clients: &[ClientLine]) -> Json {
     let rows = all.into_iter().take(LINES_MAX);
     let rows: Vec<Json> = rows
         .map(|((user, host), [clients, running, waiting, pinned])| {
-            let host = match host {
-                Some(IpAddr::V4(host)) => host.to_string(),
-                Some(IpAddr::V6(host)) => format!("[{host}]"),
-                None => Peer::Unix.to_string(),
-            };
             json!([user, host, clients, running, waiting, pinned])
         })
         .collect();
@@ -407,6 +417,7 @@ fn pins(clients: &[ClientLine]) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::log::Peer;
 
     fn line(
         user: &str,

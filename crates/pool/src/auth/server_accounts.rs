@@ -23,6 +23,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use wire::auth::Plugin;
 
 /// Accounts that are read; more are an error of the reading.
@@ -135,6 +136,13 @@ impl ServerAccounts {
             (named, anonymous) => named.or(anonymous)?,
         };
         Some(&found.account)
+    }
+
+    /// Clients of the accounts of this name.
+    pub(crate) fn clients_of(&self, name: &str) -> usize {
+        let entries = self.by_name.get(name.as_bytes()).into_iter().flatten();
+        let of_server = entries.filter_map(|entry| entry.account.of_server.as_ref());
+        of_server.map(|one| one.counted.clients.load(Relaxed)).sum()
     }
 
     /// The account of this name and host.

@@ -28,6 +28,7 @@ use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::observe::figures::places::place_of_user;
 use crate::server::schemas::Schemas;
 use reactor::Net;
 use session::global_defaults::GlobalDefaults;
@@ -158,6 +159,13 @@ impl<S> Client<S> {
             Some(pool) => &pool.key.user,
             None => &user.name,
         })
+    }
+
+    /// Place of its statements' figures.
+    pub(crate) fn figures_place(&self, pools: &BackendPools) -> u16 {
+        let pool = pools.pools.get(self.pool as usize);
+        let of_account = pool.and_then(|pool| pool.figures);
+        of_account.unwrap_or_else(|| place_of_user(self.user))
     }
 }
 
@@ -369,8 +377,11 @@ impl<N: Net> PoolMembers<'_, N> {
         }
         let used = self.kinds_in_use();
         let slots = self.shared.account_slots.of(&key.user, self.settings);
+        let is_of_server = key.account.is_some();
+        let figures = is_of_server.then(|| self.shared.account_places.place_of(&key.user));
         let index = self.pools.add(key, |index| used.contains(&index));
         self.pools.pools[index].slots = slots;
+        self.pools.pools[index].figures = figures;
         // Its number may have been another's.
         self.schemas.forget_pool(index);
         index

@@ -157,6 +157,8 @@ pub(crate) struct BackendPool {
     pub lanes: Lanes,
     /// Connections of its account, over all pools and groups.
     pub(crate) slots: Arc<AccountSlots>,
+    /// Place of its figures, if it is an account of the server; else they are its users'.
+    pub(crate) figures: Option<u16>,
     /// No dial before this moment.
     pub dial_at: Time,
     back_off: Duration,
@@ -180,6 +182,7 @@ impl BackendPool {
             dialling: 0,
             lanes: Lanes::default(),
             slots: Arc::default(),
+            figures: None,
             dial_at: Time(0),
             back_off: BACK_OFF_MIN,
             last_failure: None,

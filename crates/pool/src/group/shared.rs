@@ -22,6 +22,7 @@ use crate::limits::slow_readers::collecting::CollectingGroups;
 use crate::limits::spool::{BLOCK, OfAll, SpoolUse};
 use crate::limits::spool_jobs::{SpoolDone, SpoolJobs};
 use crate::observe::audit::{AuditTrail, Happened};
+use crate::observe::figures::places::AccountPlaces;
 use crate::observe::listing::Question;
 use crate::observe::log::{self, note};
 use crate::observe::programs::Programs;
@@ -106,6 +107,8 @@ pub struct Shared {
     pub budget: Budget,
     /// Connections of each account that backends log in as.
     pub(crate) account_slots: AllAccountSlots,
+    /// Places of the server's accounts among the figures.
+    pub(crate) account_places: AccountPlaces,
     /// Use of the spool by replies that were taken off their backends.
     pub(crate) spool: SpoolUse,
     /// Groups that take replies off their backends now.
@@ -236,6 +239,7 @@ impl Shared {
             running_limit: RunningLimit::new(groups, cores.min(groups)),
             budget,
             account_slots: AllAccountSlots::default(),
+            account_places: AccountPlaces::default(),
             memory: ClientMemory::new(settings_memory, groups),
             memory_full: Mutex::new(None),
             is_memory_full: AtomicBool::new(false),

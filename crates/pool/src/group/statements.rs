@@ -428,7 +428,8 @@ impl<N: Net> Group<N> {
             true => now.since(client.place.since()),
             false => Duration::ZERO,
         };
-        self.figures.sent(client.user, waited);
+        let place = client.figures_place(&self.backend_pools);
+        self.figures.sent(place, waited);
         self.figures.digests.sent(client.statement.digest, waited);
         client.binding.join(backend_id);
         client.last.sent();

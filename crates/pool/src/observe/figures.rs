@@ -6,26 +6,27 @@
 //! [`Published`] place. A reader takes the last view, and never meets the group: the lock is held
 //! for the exchange of a pointer, and a group that finds it held tries again in its next turn.
 //!
-//! Bounds: a histogram has [`BOUNDS`] buckets; users after the first [`USERS_MAX`] are measured
-//! together, and so are statements beyond those of the settings ([`digests`]).
+//! Bounds: a histogram has [`BOUNDS`] buckets; users after the first [`USERS_MAX`], and accounts of
+//! the server after the first [`ACCOUNTS_MAX`], are measured together ([`places`]), and so are
+//! statements beyond those of the settings ([`digests`]).
 
 pub(crate) mod counts;
 pub(crate) mod digests;
+pub(crate) mod places;
+pub(crate) mod recent;
 
 use crate::client::ClientState;
 use crate::observe::figures::counts::Census;
 use crate::observe::figures::digests::Digests;
+use crate::observe::figures::places::USERS_MAX;
 use crate::scheduler::lane::LaneName;
 use reactor::Time;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// Users that have figures of their own, the first of the settings; the others share one place.
-pub(crate) const USERS_MAX: usize = 50;
-
 /// The upper bounds of a histogram's buckets, and how they are written in seconds.
-pub(crate) const BOUNDS: [(Duration, &str); 17] = [
+pub(crate) const BOUNDS: [(Duration, &str); 24] = [
     (Duration::from_micros(50), "0.00005"),
     (Duration::from_micros(100), "0.0001"),
     (Duration::from_micros(250), "0.00025"),
@@ -43,6 +44,13 @@ pub(crate) const BOUNDS: [(Duration, &str); 17] = [
     (Duration::from_millis(2500), "2.5"),
     (Duration::from_secs(5), "5.0"),
     (Duration::from_secs(10), "10.0"),
+    (Duration::from_secs(30), "30.0"),
+    (Duration::from_secs(60), "60.0"),
+    (Duration::from_secs(120), "120.0"),
+    (Duration::from_secs(300), "300.0"),
+    (Duration::from_secs(600), "600.0"),
+    (Duration::from_secs(1800), "1800.0"),
+    (Duration::from_secs(3600), "3600.0"),
 ];
 
 /// Counts of times by their length.
@@ -154,23 +162,25 @@ impl Figures {
         self.users.resize(places, UserFigures::default());
     }
 
-    fn of(&mut self, user: u16) -> Option<&mut UserFigures> {
-        self.users.get_mut(usize::from(user).min(USERS_MAX))
+    /// Figures of the user in a place.
+    pub(crate) fn of(&mut self, place: u16) -> &mut UserFigures {
+        let place = usize::from(place);
+        if place >= self.users.len() {
+            self.users.resize(place + 1, UserFigures::default());
+        }
+        &mut self.users[place]
     }
 
-    /// A user's statement is sent, so long after it came.
-    pub(crate) fn sent(&mut self, user: u16, waited: Duration) {
-        if let Some(figures) = self.of(user) {
-            figures.wait.record(waited);
-        }
+    /// A statement of the user in this place is sent, so long after it came.
+    pub(crate) fn sent(&mut self, place: u16, waited: Duration) {
+        self.of(place).wait.record(waited);
     }
 
     /// Its reply has come whole.
-    pub(crate) fn answered(&mut self, user: u16, service: Duration, failed: bool) {
-        if let Some(figures) = self.of(user) {
-            figures.service.record(service);
-            figures.errors += u64::from(failed);
-        }
+    pub(crate) fn answered(&mut self, place: u16, service: Duration, failed: bool) {
+        let figures = self.of(place);
+        figures.service.record(service);
+        figures.errors += u64::from(failed);
     }
 
     /// The turn of one in a lane has come.
@@ -186,7 +196,24 @@ impl Figures {
         &self.lanes[place_of(lane)]
     }
 
+    /// Figures of the time after an earlier state of them.
+    pub(crate) fn since(&self, earlier: &Figures) -> Figures {
+        let mut since = self.clone();
+        for (user, before) in since.users.iter_mut().zip(&earlier.users) {
+            user.wait = user.wait.since(&before.wait);
+            user.service = user.service.since(&before.service);
+            user.errors = user.errors.saturating_sub(before.errors);
+        }
+        for (lane, before) in since.lanes.iter_mut().zip(&earlier.lanes) {
+            *lane = lane.since(before);
+        }
+        since.digests = self.digests.since(&earlier.digests);
+        since
+    }
+
     pub(crate) fn add(&mut self, other: &Figures) {
+        let places = self.users.len().max(other.users.len());
+        self.users.resize(places, UserFigures::default());
         for (user, more) in self.users.iter_mut().zip(&other.users) {
             user.wait.add(&more.wait);
             user.service.add(&more.service);
@@ -281,6 +308,9 @@ pub(crate) struct GroupView {
     pub(crate) census: Census,
     /// Clients in each [`Stage`].
     pub(crate) stages: [usize; Stage::ALL.len()],
+    /// For how long the statements have run that run now, and have waited that wait.
+    pub(crate) running: Histogram,
+    pub(crate) waiting: Histogram,
     /// Clients that are pinned now, by reason; one may have several.
     pub(crate) pinned: BTreeMap<&'static str, usize>,
     pub(crate) figures: Figures,
@@ -294,6 +324,8 @@ impl GroupView {
             at: Time::now(),
             census: Census::default(),
             stages: Default::default(),
+            running: Histogram::default(),
+            waiting: Histogram::default(),
             pinned: BTreeMap::new(),
             figures: Figures::new(users, Digests::default()),
             turns: Turns::default(),
@@ -309,6 +341,8 @@ impl GroupView {
             for (stage, more) in total.stages.iter_mut().zip(view.stages) {
                 *stage += more;
             }
+            total.running.add(&view.running);
+            total.waiting.add(&view.waiting);
             for (reason, count) in &view.pinned {
                 *total.pinned.entry(reason).or_default() += count;
             }
@@ -394,8 +428,8 @@ mod tests {
         assert_eq!(times.percentile(90.0), Duration::from_micros(50));
         assert_eq!(times.percentile(95.0), Duration::from_micros(7500));
         times = Histogram::default();
-        times.record(Duration::from_secs(60));
-        assert_eq!(times.percentile(50.0), Duration::from_secs(10));
+        times.record(Duration::from_secs(4000));
+        assert_eq!(times.percentile(50.0), Duration::from_secs(3600));
     }
 
     #[test]
@@ -403,8 +437,9 @@ mod tests {
         let mut figures = Figures::new(USERS_MAX + 100, Digests::default());
         assert_eq!(figures.users().len(), USERS_MAX + 1);
         for user in [0, 49, 50, 51, 149] {
-            figures.sent(user, Duration::ZERO);
-            figures.answered(user, Duration::ZERO, user > 50);
+            let place = places::place_of_user(user);
+            figures.sent(place, Duration::ZERO);
+            figures.answered(place, Duration::ZERO, user > 50);
         }
         let counts: Vec<u64> = figures.users().iter().map(|u| u.service.count()).collect();
         assert_eq!((counts[0], counts[49], counts[50]), (1, 1, 3));

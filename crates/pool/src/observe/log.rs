@@ -29,7 +29,7 @@ use crate::observe::log::statement::StatementFacts;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -242,6 +242,19 @@ pub(crate) enum Peer {
 impl From<Option<SocketAddr>> for Peer {
     fn from(address: Option<SocketAddr>) -> Peer {
         address.map_or(Peer::Unix, Peer::Tcp)
+    }
+}
+
+impl Peer {
+    /// Its address without the port.
+    pub(crate) fn host(&self) -> String {
+        match self {
+            Peer::Tcp(address) => match address.ip().to_canonical() {
+                IpAddr::V4(host) => host.to_string(),
+                IpAddr::V6(host) => format!("[{host}]"),
+            },
+            Peer::Unix => self.to_string(),
+        }
     }
 }
 

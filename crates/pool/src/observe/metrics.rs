@@ -6,8 +6,8 @@
 //!
 //! Names follow Prometheus: a base unit at the end (`_seconds`, `_bytes`), `_total` behind that of
 //! a counter. Invariant: each label has a bounded number of values. They come from enums of this
-//! program, from the settings ([`USERS_MAX`]), from the number of groups ([`GROUPS_MAX`]) or from a
-//! table with a bound (`totals.rs`); never an address, an id or a text.
+//! program, from the places of users and accounts (`places.rs`), from the number of groups
+//! ([`GROUPS_MAX`]) or from a table with a bound (`totals.rs`); never an address, an id or a text.
 
 mod otlp;
 #[cfg(test)]
@@ -17,13 +17,17 @@ mod text;
 pub(crate) use otlp::{nanoseconds, otlp, text};
 pub(crate) use text::{json, openmetrics, prometheus};
 
+use crate::config::{Origin, User};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::shared::Shared;
-use crate::observe::figures::{GroupView, Histogram, Published, Stage, USERS_MAX};
+use crate::observe::figures::places::{OTHERS, USERS_MAX};
+use crate::observe::figures::{GroupView, Histogram, Published, Stage, UserFigures};
+use crate::observe::listing::ClientLine;
 use crate::observe::telemetry::Outcome;
 use crate::scheduler::lane::LaneName;
 use measure::process;
 use reactor::Time;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,6 +93,7 @@ impl Board {
             began: self.began,
             draining: self.draining.load(Relaxed),
             pool,
+            busy: OnceCell::new(),
         }
     }
 }
@@ -100,6 +105,8 @@ pub(crate) struct Sample<'a> {
     draining: bool,
     /// `None` until the server has answered.
     pub(crate) pool: Option<PoolSample<'a>>,
+    /// Clients that have a backend or wait for one, once they were asked for.
+    pub(crate) busy: OnceCell<Vec<ClientLine>>,
 }
 
 /// Those of the groups.
@@ -305,22 +312,69 @@ impl Points {
     }
 }
 
+/// A user of the settings or an account of the server that has a place among the figures, or those
+/// that have none.
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) place: usize,
+    pub(crate) clients: usize,
+    pub(crate) clients_max: Option<usize>,
+}
+
 impl PoolSample<'_> {
-    /// The names of users that have a place of their own, and one for the rest, by their places.
-    pub(crate) fn users(&self) -> Vec<String> {
+    /// Users and accounts by their places. Entries of the settings that stand for accounts of the
+    /// server have no figures: these have them.
+    pub(crate) fn users(&self) -> Vec<Named> {
         let settings = self.shared.settings();
-        let users = &settings.users;
-        let named = users.iter().take(USERS_MAX).map(|user| user.name.clone());
-        let mut names: Vec<String> = named.collect();
-        if users.len() > USERS_MAX {
-            // A user may be called so.
-            let mut others = OTHER.to_owned();
-            while names.contains(&others) {
-                others.push('_');
-            }
-            names.push(others);
+        let clients = |user: &User| user.usage.clients.load(Relaxed);
+        let users = settings.users.iter().enumerate();
+        let users = users.filter(|(_, user)| user.origin != Origin::Server);
+        let (first, rest): (Vec<_>, Vec<_>) = users.partition(|(place, _)| *place < USERS_MAX);
+        let of_user = |(place, user): (usize, &User)| Named {
+            name: user.name.clone(),
+            place,
+            clients: clients(user),
+            clients_max: user.limits.clients_max,
+        };
+        let mut named: Vec<Named> = first.into_iter().map(of_user).collect();
+        let of_server = self.shared.accounts.of_server();
+        for (place, name) in (usize::from(OTHERS) + 1..).zip(self.shared.account_places.all()) {
+            let rule = settings.server_account(&name);
+            named.push(Named {
+                clients: of_server.clients_of(&name),
+                clients_max: rule.and_then(|rule| settings.users[rule].limits.clients_max),
+                name,
+                place,
+            });
         }
-        names
+        let others = self.figures_of(usize::from(OTHERS));
+        if !rest.is_empty() || others.is_some_and(|others| others.wait.count() > 0) {
+            // A user may be called so.
+            let mut name = OTHER.to_owned();
+            while named.iter().any(|named| named.name == name) {
+                name.push('_');
+            }
+            named.push(Named {
+                name,
+                place: OTHERS.into(),
+                clients: rest.into_iter().map(|(_, user)| clients(user)).sum(),
+                clients_max: None,
+            });
+        }
+        named
+    }
+
+    /// Figures in a place.
+    pub(crate) fn figures_of(&self, place: usize) -> Option<&UserFigures> {
+        self.total.figures.users().get(place)
+    }
+
+    /// Sets a figure for each user.
+    fn each_user(&self, mut set: impl FnMut(&str, &UserFigures)) {
+        let none = UserFigures::default();
+        for user in self.users() {
+            set(&user.name, self.figures_of(user.place).unwrap_or(&none));
+        }
     }
 
     fn each_group(&self, out: &mut Points, of: fn(&GroupView) -> f64) {
@@ -437,12 +491,8 @@ metrics! {
         };
     Gauge Pool "onramp_pool_user_clients" ["user"]
         "Clients that have logged in."
-        |pool, out| for (place, name) in pool.users().iter().enumerate() {
-            let users = &pool.shared.settings().users;
-            let last = if place == USERS_MAX { users.len() } else { place + 1 };
-            let users = users.iter().take(last).skip(place);
-            let clients = users.map(|user| user.usage.clients.load(Relaxed));
-            out.set(&[name], clients.sum::<usize>());
+        |pool, out| for user in pool.users() {
+            out.set(&[&user.name], user.clients);
         };
     Gauge Pool "onramp_pool_clients_max" []
         "The setting clients_max."
@@ -486,9 +536,7 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.counts.statements);
     Counter Pool "onramp_pool_user_statement_errors_total" ["user"]
         "Statements that ended with an error of the server."
-        |pool, out| for (place, name) in pool.users().iter().enumerate() {
-            out.set(&[name], pool.total.figures.users()[place].errors);
-        };
+        |pool, out| pool.each_user(|name, user| out.set(&[name], user.errors));
     Counter Pool "onramp_pool_server_errors_total" ["number"]
         "Statements that ended with an error of the server, by its number."
         |pool, out| {
@@ -515,14 +563,10 @@ metrics! {
         };
     Histogram Pool "onramp_pool_wait_seconds" ["user"]
         "Time from a statement's arrival until it was sent to the server; 0 if it did not wait."
-        |pool, out| for (place, name) in pool.users().iter().enumerate() {
-            out.times(&[name], &pool.total.figures.users()[place].wait);
-        };
+        |pool, out| pool.each_user(|name, user| out.times(&[name], &user.wait));
     Histogram Pool "onramp_pool_service_seconds" ["user"]
         "Time from sending a statement to the last byte of its reply."
-        |pool, out| for (place, name) in pool.users().iter().enumerate() {
-            out.times(&[name], &pool.total.figures.users()[place].service);
-        };
+        |pool, out| pool.each_user(|name, user| out.times(&[name], &user.service));
 
     Gauge Pool "onramp_pool_waiting" []
         "Statements and logins in queues."

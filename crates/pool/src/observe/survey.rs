@@ -22,7 +22,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::retained::Retained;
 use crate::limits::slow_readers::SlowReaders;
 use crate::observe::figures::counts::{Census, Counts};
-use crate::observe::figures::{Figures, GroupView, Stage, Turns};
+use crate::observe::figures::{Figures, GroupView, Histogram, Stage, Turns};
 use crate::observe::statement_logs::StatementLogs;
 use crate::observe::who::Who;
 use crate::pair::view::ClientView;
@@ -97,19 +97,29 @@ impl<'a, N: Net> Survey<'a, N> {
     /// View of this group at this moment. It looks at each client once.
     pub(crate) fn view(&self, turns: Turns) -> GroupView {
         let mut stages = [0; Stage::ALL.len()];
+        let (mut running, mut waiting) = (Histogram::default(), Histogram::default());
         let (mut pinned, mut reasons) = (0, BTreeMap::new());
+        let now = self.net.now();
         for (_, client) in self.clients.iter() {
             let bound = client.backend().is_some();
             pinned += usize::from(client.is_held() && bound);
-            stages[Stage::of(client.state(), bound) as usize] += 1;
+            let stage = Stage::of(client.state(), bound);
+            stages[stage as usize] += 1;
+            match stage {
+                Stage::Running => running.record(now.since(client.since)),
+                Stage::Waiting => waiting.record(now.since(client.since)),
+                _ => {}
+            }
             for pin in client.pins.list().iter() {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
         }
         GroupView {
-            at: self.net.now(),
+            at: now,
             census: self.census_beside(pinned),
             stages,
+            running,
+            waiting,
             pinned: reasons,
             figures: self.figures.clone(),
             turns,

@@ -4,7 +4,7 @@
 
 use super::shown;
 use crate::config::generated_page::check;
-use console::{DEFAULT_SCHEMA, Table};
+use console::{Column, DEFAULT_SCHEMA, Table};
 
 const PAGE: &str = "docs/pool/console.md";
 const HEAD: &str = "\
@@ -29,6 +29,8 @@ What does this client run, who holds the row, who is refused? The console answer
 `errors` |
 | who sends one | `SELECT id, user, program FROM clients WHERE digest = '...'` |
 | is it the server | `SHOW RUNNING`, `SHOW BACKENDS` |
+| what changed | `SHOW STATEMENTS LAST 5 MINUTES`, `SHOW USERS LAST 1 MINUTE` |
+| who has the backends | `SHOW HOLDERS` |
 | stop it | `KILL QUERY ID`, `KILL ID`, with the `id` of any of these |
 | what else there is | `HELP` |
 
@@ -66,6 +68,9 @@ columns and whole
   texts. `LIKE 'pattern'` filters by the first column; `WHERE`, \
 `ORDER BY`
   and `LIMIT` work as in a SELECT.
+- `LAST 1 MINUTE`, `5 MINUTES` or `60 MINUTES` behind `SHOW STATEMENTS` or `SHOW USERS` shows \
+[that time](#recent_statements), which
+  an upgrade begins anew.
 - `SELECT` runs in SQLite, in [its SQL](https://www.sqlite.org/lang_select.html), read-only. \
 Text compares
   without case.
@@ -123,6 +128,8 @@ A wrong password gets error 1045 after a second. Prepared statements of the bina
 error 1295.
 
 ## Tables
+
+`DESCRIBE NAME` has all columns; here stand those that say more than their names.
 ";
 const OTHERS: &str = "
 ## Tables of other thread pools
@@ -146,7 +153,9 @@ fn page() -> String {
         tables.partition(|table| table.schema == DEFAULT_SCHEMA);
     for table in own {
         page += &format!("\n### {}\n\n{}\n\n", table.name, table.help);
-        for column in table.columns {
+        let is_listed = !table.name.starts_with("recent_");
+        let says_more = |column: &&Column| is_listed && column.help.split(' ').count() > 3;
+        for column in table.columns.iter().filter(says_more) {
             page += &format!("- `{}`: {}\n", column.name, column.help);
         }
     }

@@ -11,6 +11,7 @@ use crate::observe::metrics::Sample;
 use crate::server::watched::lock_waits::LockWait;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 tables! { TABLES DEFAULT_SCHEMA;
     "running" "A statement that runs or waits, the longest first." running => {
@@ -58,6 +59,18 @@ tables! { TABLES DEFAULT_SCHEMA;
         "statement" Text "text of the waiting statement",
         "thread" Integer "the waiting thread ID on the server",
         "blocked_by_thread" Integer "thread ID with the lock, on the server",
+    }
+    "holders" "Clients of one account, host and program that have backends, the most \
+               first." holders => {
+        "user" Text(12) "account",
+        "host" Text(15) "address",
+        "program" Text(12) "program",
+        "backends" Integer(8) "their backends",
+        "running" Integer(7) "with a statement that runs",
+        "holding" Integer(7) "without",
+        "transactions" Integer(12) "in a transaction",
+        "pinned" Integer(6) "pinned",
+        "seconds" Real(10) "longest since a transaction, pin or statement of theirs began",
     }
     "clients" "A client." clients => {
         "id" Integer(10) "CONNECTION_ID(), for KILL",
@@ -149,52 +162,90 @@ fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(console.clients()?.into_iter().map(row).collect())
 }
 
-fn running(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let mut clients = console.list(true)?;
+fn running(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let mut clients: Vec<&ClientLine> = console.busy(sample)?.iter().collect();
     let stages = [Stage::Running.name(), Stage::Waiting.name()];
     clients.retain(|client| stages.contains(&client.state));
     clients.sort_by(|one, other| other.state_seconds.total_cmp(&one.state_seconds));
-    let row = |client: ClientLine| {
-        let mut row = origin(&client);
+    let row = |client: &ClientLine| {
+        let mut row = origin(client);
         row.extend([
             seconds(client.state_seconds),
             text(client.state),
             maybe(client.thread, number),
             maybe(client.transaction, |open| seconds(open.0)),
             digest(client.digest),
-            statement_of(&client),
+            statement_of(client),
         ]);
         row
     };
     Ok(clients.into_iter().map(row).collect())
 }
 
-fn transactions(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let clients = console.list(true)?.into_iter();
+fn transactions(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let clients = console.busy(sample)?.iter();
     let mut open: Vec<_> = clients
         .filter_map(|client| Some((client.transaction?, client)))
         .collect();
     open.sort_by(|(one, _), (other, _)| other.0.total_cmp(&one.0));
-    let row = |((open_seconds, statements), client): ((f64, u32), ClientLine)| {
-        let mut row = origin(&client);
+    let row = |((open_seconds, statements), client): ((f64, u32), &ClientLine)| {
+        let mut row = origin(client);
         row.extend([
             seconds(open_seconds),
             number(statements),
             text(client.state),
             seconds(client.state_seconds),
             maybe(client.thread, number),
-            pins_of(&client),
+            pins_of(client),
             digest(client.digest),
-            statement_of(&client),
+            statement_of(client),
         ]);
         row
     };
     Ok(open.into_iter().map(row).collect())
 }
 
-fn locks(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+fn holders(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let mut found: BTreeMap<_, ([usize; 5], f64)> = BTreeMap::new();
+    let clients = console.busy(sample)?.iter();
+    for client in clients.filter(|client| client.thread.is_some()) {
+        let host = client.address.host();
+        let key = (client.user.clone(), host, client.program.clone());
+        let (counts, longest) = found.entry(key).or_default();
+        let is_running = client.state == Stage::Running.name();
+        let kinds = [
+            true,
+            is_running,
+            !is_running,
+            client.transaction.is_some(),
+            !client.pins.is_empty(),
+        ];
+        for (count, is_one) in counts.iter_mut().zip(kinds) {
+            *count += usize::from(is_one);
+        }
+        let open = client.transaction.map(|(open, _)| open);
+        let since = [open, client.pinned_seconds, Some(client.state_seconds)];
+        *longest = since.into_iter().flatten().fold(*longest, f64::max);
+    }
+    let mut all: Vec<_> = found.into_iter().collect();
+    all.sort_by_key(|(_, (counts, _))| std::cmp::Reverse(counts[0]));
+    type Holder = (Option<String>, String, Option<Arc<str>>);
+    let row = |((user, host, program), (counts, longest)): (Holder, ([usize; 5], f64))| {
+        let mut row = vec![
+            maybe(user, text),
+            text(host),
+            maybe(program, |program| text(program.to_string())),
+        ];
+        row.extend(counts.map(number));
+        row.push(seconds(longest));
+        row
+    };
+    Ok(all.into_iter().map(row).collect())
+}
+
+fn locks(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let waits = console.lock_waits()?;
-    let clients = console.list(true)?;
+    let clients = console.busy(sample)?;
     let by_thread: BTreeMap<u64, &ClientLine> = clients
         .iter()
         .filter_map(|client| Some((client.thread?.into(), client)))

@@ -5,12 +5,12 @@
 
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
 use crate::cluster::{MemberShown, word_of};
-use crate::config::{Origin, Settings, ShownSetting, User};
+use crate::config::{Origin, Settings, ShownSetting};
 use crate::group::shared::Shared;
 use crate::limits::memory::memory_of;
+use crate::observe::figures::Stage;
 use crate::observe::figures::digests::{Entry, Sums};
-use crate::observe::figures::{Stage, UserFigures};
-use crate::observe::metrics::{PointShown, Sample, points};
+use crate::observe::metrics::{Named, PointShown, Sample, points};
 use crate::observe::refusals::Refused;
 use crate::scheduler::lane::LaneName;
 use ::cluster::State;
@@ -75,17 +75,17 @@ tables! { TABLES DEFAULT_SCHEMA;
         "clients" Integer "clients pinned for it now",
         "total" Integer "times that a client was pinned for it",
     }
-    "users" "A user of the settings. With more than 50 users, those after the 50th have NULL from \
-             `statements` on." users => {
+    "users" "A user of the settings, or an account of the server; after the first 50 of each, all \
+             others together." users => {
         "user" Text(16) "its name",
         "clients" Integer(7) "its clients",
         "clients_max" Integer(11) "its limit on clients",
         "statements" Integer(12) "statements answered",
         "errors" Integer(8) "statements that ended with an error of the server",
         "wait_mean_seconds" Real "mean time from a statement's arrival until it was sent",
-        "wait_p99_seconds" Real(16) "99th percentile of that time",
+        "wait_p99_seconds" Real(16) "99th percentile of that time; 3600: that or more",
         "service_mean_seconds" Real "mean time from sending until the reply was complete",
-        "service_p99_seconds" Real(19) "99th percentile of that time",
+        "service_p99_seconds" Real(19) "99th percentile of that time; 3600: that or more",
     }
     "statements" "Statements of one digest; `digests_max` limits their number." statements => {
         "digest" Text(16) "number of the text without its values; NULL: all others together",
@@ -268,28 +268,21 @@ fn pins(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 }
 
 fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let figures = sample
-        .pool
-        .iter()
-        .flat_map(|pool| pool.total.figures.users());
-    let mut figures: Vec<_> = figures.map(Some).collect();
-    let settings = &console.shared.settings();
-    if settings.users.len() >= figures.len()
-        && settings.users.len() > crate::observe::figures::USERS_MAX
-    {
-        // The last place is that of all others together.
-        figures.pop();
-    }
-    let of_all = figures.into_iter().chain(std::iter::repeat(None));
-    let users = settings.users.iter().zip(of_all);
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let settings = console.shared.settings();
     // Who was removed is shown as long as clients of that name are here.
-    let is_here = |user: &User| user.usage.clients.load(Relaxed) > 0;
-    let users = users.filter(|(user, _)| user.origin != Origin::Removed || is_here(user));
-    let row = |(user, figures): (&User, Option<&UserFigures>)| {
+    let is_shown = |user: &Named| {
+        let of_settings = settings.users.get(user.place);
+        user.clients > 0 || of_settings.is_none_or(|of| of.origin != Origin::Removed)
+    };
+    let row = |user: Named| {
+        let figures = pool.figures_of(user.place);
         let mut row = vec![
-            text(user.name.clone()),
-            number(user.usage.clients.load(Relaxed)),
-            maybe(user.limits.clients_max, number),
+            text(user.name),
+            number(user.clients),
+            maybe(user.clients_max, number),
             maybe(figures.map(|of| of.service.count()), number),
             maybe(figures.map(|of| of.errors), number),
         ];
@@ -301,6 +294,7 @@ fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         }
         row
     };
+    let users = pool.users().into_iter().filter(is_shown);
     Ok(users.map(row).collect())
 }
 

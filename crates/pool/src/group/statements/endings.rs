@@ -165,7 +165,8 @@ impl<N: Net> Group<N> {
         };
         let service = self.net.now().since(command.sent);
         let failed = summary.error.is_some();
-        self.figures.answered(client.user, service, failed);
+        let place = client.figures_place(&self.backend_pools);
+        self.figures.answered(place, service, failed);
         let rows = command.reply.reply().rows();
         let digest = client.statement.digest;
         self.figures.digests.answered(digest, service, failed, rows);

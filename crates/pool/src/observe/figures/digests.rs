@@ -10,7 +10,8 @@ use reactor::Time;
 use sql::digest::AsItIs;
 use sql::lex::LexMode;
 use sql::text::Text;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +46,18 @@ impl Sums {
         self.wait = self.wait.saturating_add(other.wait);
         self.service = self.service.saturating_add(other.service);
         self.service_max = self.service_max.max(other.service_max);
+    }
+
+    /// Sums of what came after an earlier state; `None` if this is no later state of it.
+    fn since(&self, earlier: &Sums) -> Option<Sums> {
+        Some(Sums {
+            count: self.count.checked_sub(earlier.count)?,
+            errors: self.errors.checked_sub(earlier.errors)?,
+            rows: self.rows.checked_sub(earlier.rows)?,
+            wait: self.wait.checked_sub(earlier.wait)?,
+            service: self.service.checked_sub(earlier.service)?,
+            service_max: Duration::ZERO,
+        })
     }
 }
 
@@ -179,13 +192,96 @@ impl Digests {
         }
     }
 
+    /// Sums of all.
+    fn total(&self) -> Sums {
+        let mut total = self.others;
+        self.known.values().for_each(|entry| total.add(&entry.sums));
+        total
+    }
+
+    /// Sums of what came after an earlier state. Those of a digest that was dropped meanwhile, by
+    /// one group or all, are among those of all others; the longest times are not known.
+    pub(crate) fn since(&self, earlier: &Digests) -> Digests {
+        let mut since = Digests::default();
+        let mut rest = (self.total().since(&earlier.total())).unwrap_or_default();
+        for (digest, entry) in &self.known {
+            let before = earlier.known.get(digest).map(|entry| entry.sums);
+            let sums = entry.sums.since(&before.unwrap_or_default());
+            let sums = sums.filter(|sums| *sums != Sums::default());
+            if let Some((sums, left)) = sums.and_then(|sums| Some((sums, rest.since(&sums)?))) {
+                rest = left;
+                since.known.insert(
+                    *digest,
+                    Entry {
+                        sums,
+                        ..entry.clone()
+                    },
+                );
+            }
+        }
+        since.others = rest;
+        since
+    }
+
+    /// Keeps so many: half of them for their errors, the others for their time; the rest is counted
+    /// among all others.
+    pub(crate) fn keep(&mut self, max: usize) {
+        if self.known.len() <= max {
+            return;
+        }
+        let mut by_time: Vec<(u64, Sums)> = (self.known.iter())
+            .map(|(digest, entry)| (*digest, entry.sums))
+            .collect();
+        let time = |sums: &Sums| sums.service.saturating_add(sums.wait);
+        by_time.sort_by_key(|(digest, sums)| (Reverse(time(sums)), *digest));
+        let mut by_errors = by_time.clone();
+        by_errors.retain(|(_, sums)| sums.errors > 0);
+        by_errors.sort_by_key(|(_, sums)| Reverse(sums.errors));
+        let first = by_errors.iter().take(max / 2);
+        let mut kept: HashSet<u64> = first.map(|(digest, _)| *digest).collect();
+        for (digest, _) in by_time {
+            if kept.len() < max {
+                kept.insert(digest);
+            }
+        }
+        let others = &mut self.others;
+        self.known.retain(|digest, entry| {
+            let stays = kept.contains(digest);
+            if !stays {
+                others.add(&entry.sums);
+            }
+            stays
+        });
+    }
+
+    /// The counts of a digest, made with this text if there are none yet; 0 is all others.
+    pub(crate) fn counted(&mut self, digest: u64, text: impl FnOnce() -> Arc<str>) -> &mut Sums {
+        if digest == 0 {
+            return &mut self.others;
+        }
+        let entry = self.known.entry(digest).or_insert_with(|| Entry {
+            text: text(),
+            sums: Sums::default(),
+            last: Time(0),
+        });
+        &mut entry.sums
+    }
+
     /// Those that are kept, the one that took most of the server's time first.
     pub(crate) fn list(&self) -> Vec<(u64, &Entry)> {
         let mut list: Vec<(u64, &Entry)> = (self.known.iter())
             .map(|(digest, entry)| (*digest, entry))
             .collect();
-        list.sort_by_key(|(digest, entry)| (std::cmp::Reverse(entry.sums.service), *digest));
+        list.sort_by_key(|(digest, entry)| (Reverse(entry.sums.service), *digest));
         list
+    }
+
+    /// Counts of one that is kept; 0 is all others.
+    pub(crate) fn sums_of(&self, digest: u64) -> Option<&Sums> {
+        match digest {
+            0 => Some(&self.others),
+            digest => self.known.get(&digest).map(|entry| &entry.sums),
+        }
     }
 
     /// The text of one, if it is kept.

@@ -5,7 +5,8 @@
 use super::{GROUPS_MAX, METRICS, Type};
 use crate::config::generated_page::check;
 use crate::errors::totals::ERRORS_MAX;
-use crate::observe::figures::{BOUNDS, USERS_MAX};
+use crate::observe::figures::BOUNDS;
+use crate::observe::figures::places::{ACCOUNTS_MAX, USERS_MAX};
 
 const PAGE: &str = "docs/pool/metrics.md";
 const HEAD: &str = "\
@@ -29,7 +30,7 @@ scrape_configs:
 
 | path | answers |
 |---|---|
-| `/` | the page: rates, percentiles and the last hour; clients, statements, pins, groups, \
+| `/` | the page: what goes on now, the last minutes and hour; clients, statements, pins, groups, \
 errors, memory, the host |
 | `/live.json`, `/history.json` | the data of the page |
 | `/metrics` | OpenMetrics 1.0.0 where `Accept` asks for it, else Prometheus 0.0.4 |
@@ -70,8 +71,9 @@ fn page() -> String {
         .collect();
     let mut page = format!("{HEAD}{}.\n\n", bounds.join(", "));
     page += &format!(
-        "Labels have a bounded number of values: the first {USERS_MAX} users, {GROUPS_MAX} \
-         groups and\n{ERRORS_MAX} error numbers have their own, and the others share `other`.\n\n"
+        "Labels have a bounded number of values: the first {USERS_MAX} users, {ACCOUNTS_MAX} \
+         accounts of the server,\n{GROUPS_MAX} groups and {ERRORS_MAX} error numbers have their \
+         own, and the others share `other`.\n\n"
     );
     for metric in METRICS {
         let kind = (metric.kind == Type::Histogram).then_some("histogram");
