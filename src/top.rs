@@ -44,6 +44,12 @@ const LEAVE: u8 = b'q';
 const WIDTH: usize = 120;
 /// Columns of the names of sections' first columns.
 const NARROW: usize = 40;
+/// Lines of a chart, each of as many steps as there are [`BARS`].
+const CHART_LINES: usize = 3;
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The time of a chart, and its columns at most.
+const CHART_S: f64 = 300.0;
+const CHART_MAX: usize = 60;
 
 /// Show what a running pool does
 ///
@@ -313,8 +319,18 @@ fn short(number: f64) -> String {
 
 fn time(seconds: f64) -> String {
     match seconds {
+        s if s >= 5400.0 => format!("{:.1} h", s / 3600.0),
+        s if s >= 120.0 => format!("{:.0} min", s / 60.0),
         s if s >= 1.0 => format!("{s:.1} s"),
         s => format!("{:.2} ms", s * 1e3),
+    }
+}
+
+/// A percentile, whose range ends at an hour.
+fn percentile(seconds: f64) -> String {
+    match seconds {
+        3600.0.. => "more than 1 h".into(),
+        s => time(s),
     }
 }
 
@@ -322,9 +338,12 @@ fn cell(name: &str, value: &Value) -> String {
     match value {
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(0.0);
-            match name.ends_with("_seconds") {
-                true => time(number),
-                false => short(number),
+            match name {
+                "id" => format!("{number:.0}"),
+                _ if name.ends_with("p99_seconds") => percentile(number),
+                "seconds" => time(number),
+                _ if name.ends_with("_seconds") => time(number),
+                _ => short(number),
             }
         }
         Value::String(text) => text.chars().map(printable).collect(),
@@ -364,7 +383,7 @@ struct Section<'a> {
     rows_max: usize,
 }
 
-fn section(section: &Section<'_>, table: &Value, width: usize) -> String {
+fn section_of(section: &Section<'_>, table: &Value, width: usize) -> String {
     let names: Vec<&str> = (table["names"].as_array().into_iter().flatten())
         .filter_map(Value::as_str)
         .collect();
@@ -418,6 +437,117 @@ fn section(section: &Section<'_>, table: &Value, width: usize) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Values of the pool over the last five minutes, to be drawn.
+struct Chart<'a> {
+    title: &'a str,
+    /// Times and values, in the order of time.
+    points: Vec<(f64, f64)>,
+    write: fn(f64) -> String,
+}
+
+impl Chart<'_> {
+    /// Lines of this width: the title with the last value, bars under the value of their height,
+    /// an axis. Spikes are cut, so that they do not flatten all others, and marked.
+    fn lines(&self, width: usize) -> Vec<String> {
+        const EDGE: usize = 11;
+        let columns = width.saturating_sub(EDGE).min(CHART_MAX);
+        let Some(&(end, last)) = self.points.last().filter(|_| columns > 0) else {
+            return Vec::new();
+        };
+        let largest = self.points.iter().map(|point| point.1).fold(0.0, f64::max);
+        // In each column the largest of its time.
+        let edge = |column: usize| end - CHART_S * (columns - column) as f64 / columns as f64;
+        let largest_in = |column: usize| {
+            let (from, to) = (edge(column), edge(column + 1));
+            let points = self.points.iter();
+            let its = points.filter(|(at, _)| *at > from && *at <= to);
+            its.map(|point| point.1).reduce(f64::max)
+        };
+        let values: Vec<Option<f64>> = (0..columns).map(largest_in).collect();
+        let mut sorted: Vec<f64> = values.iter().flatten().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        let usual = sorted[(sorted.len() - 1) * 95 / 100];
+        let top = match usual > 0.0 && largest > usual * 4.0 {
+            true => usual * 1.5,
+            false => largest.max(1e-9),
+        };
+        let write = self.write;
+        let title = format!(
+            "{}: {}, at most {}",
+            self.title,
+            write(last),
+            write(largest)
+        );
+        let mut lines = vec![title];
+        for line in (0..CHART_LINES).rev() {
+            let label = if line + 1 == CHART_LINES {
+                write(top)
+            } else {
+                String::new()
+            };
+            let bar = |value: &Option<f64>| {
+                let Some(value) = value else { return ' ' };
+                let is_cut = *value > top && line + 1 == CHART_LINES;
+                let of_all = (value / top).min(1.0) * (CHART_LINES * BARS.len()) as f64;
+                let steps = (0..CHART_LINES * BARS.len()).filter(|step| of_all > *step as f64);
+                match steps.count().saturating_sub(line * BARS.len()) {
+                    _ if is_cut => '↑',
+                    0 if line == 0 => BARS[0],
+                    0 => ' ',
+                    steps => BARS[steps.min(BARS.len()) - 1],
+                }
+            };
+            let bars: String = values.iter().map(bar).collect();
+            lines.push(format!(
+                "{label:>0$}{bars}",
+                EDGE,
+                label = format!("{label} ")
+            ));
+        }
+        let axis = format!(
+            "{:<half$}{:<rest$}",
+            "-5 min",
+            "-2.5 min",
+            half = columns / 2,
+            rest = (columns - columns / 2).saturating_sub(3)
+        );
+        lines.push(format!("{:EDGE$}{axis}now", ""));
+        lines
+    }
+}
+
+/// Charts beside each other where the terminal is wide enough, else below one another.
+fn charts(charts: &[Chart<'_>], width: usize) -> String {
+    let beside = if width >= 78 { 2 } else { 1 };
+    let each = (width + 2) / beside - 2;
+    let mut text = String::new();
+    for row in charts.chunks(beside) {
+        let drawn: Vec<Vec<String>> = row.iter().map(|chart| chart.lines(each)).collect();
+        let count = drawn.iter().map(Vec::len).max().unwrap_or(0);
+        for at in 0..count {
+            let cells = drawn
+                .iter()
+                .map(|lines| lines.get(at).map_or("", |line| line));
+            let line: Vec<String> = cells.map(|cell| format!("{cell:<each$}")).collect();
+            let _ = write!(
+                text,
+                "{}{}",
+                if at == 0 { "\n" } else { "" },
+                line.join("  ").trim_end()
+            );
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Rows of the last five minutes in a table that has those of several times.
+fn recent(table: &Value) -> Value {
+    let rows = table["rows"].as_array().into_iter().flatten();
+    let rows: Vec<&Value> = rows.filter(|row| row[0] == CHART_S / 60.0).collect();
+    serde_json::json!({"names": table["names"], "rows": rows})
 }
 
 /// The whole picture; its lines are no wider than the terminal, nor are there more.
@@ -481,44 +611,119 @@ fn picture(shown: &Value, (width, height): (usize, Option<usize>)) -> String {
     );
     let text: String = text.lines().map(|line| fold(line, width)).collect();
     let tables = &shown["tables"];
-    let statements = Section {
-        title: "Statements that took most of the server's time",
-        columns: &[
-            "count",
-            "errors",
-            "service_seconds",
-            "service_mean_seconds",
-            "service_max_seconds",
-            "wait_seconds",
-            "rows",
-            "statement",
+    // What goes on now stands on top: who runs, holds and is refused.
+    let sections = [
+        (
+            "Running and waiting, the longest first",
+            &tables["running"],
+            &["seconds", "id", "state", "user", "address", "statement"][..],
+            (24, 4),
+        ),
+        (
+            "Open transactions, the oldest first",
+            &tables["transactions"],
+            &[
+                "seconds",
+                "id",
+                "statements",
+                "state",
+                "user",
+                "address",
+                "statement",
+            ],
+            (24, 3),
+        ),
+        (
+            "Who has the backends",
+            &tables["holders"],
+            &[
+                "backends",
+                "running",
+                "holding",
+                "transactions",
+                "pinned",
+                "seconds",
+                "user",
+                "host",
+                "program",
+            ],
+            (12, 3),
+        ),
+        (
+            "Refused, the latest first",
+            &tables["refusals"],
+            &["count", "seen_seconds", "reason", "account", "message"],
+            (24, 3),
+        ),
+    ];
+    let section = |(title, table, columns, (last_min, rows_max)): (&str, &Value, &[&str], _)| {
+        let section = Section {
+            title,
+            columns,
+            last_min,
+            rows_max,
+        };
+        section_of(&section, table, width)
+    };
+    let now: String = sections.into_iter().map(section).collect();
+    let points = |name: &str| {
+        let at = names.clone().position(|named| named == name);
+        let rows = shown["points"].as_array().into_iter().flatten();
+        let values = rows.filter_map(|row| Some((row[0].as_f64()?, row[at?].as_f64()?)));
+        values.collect::<Vec<_>>()
+    };
+    let charts = charts(
+        &[
+            Chart {
+                title: "statements/s",
+                points: points("statements"),
+                write: short,
+            },
+            Chart {
+                title: "service time, p99",
+                points: points("service_p99_ms"),
+                write: |ms| percentile(ms / 1e3),
+            },
         ],
-        last_min: 30,
-        rows_max: 10,
-    };
-    let sources = Section {
-        title: "Clients by user and address",
-        columns: &["clients", "running", "waiting", "pinned", "user", "address"],
-        last_min: 0,
-        rows_max: 5,
-    };
-    let pins = Section {
-        title: "Pinned, and by which statement",
-        columns: &["clients", "reason", "longest_seconds", "by"],
-        last_min: 20,
-        rows_max: 5,
-    };
-    let errors = Section {
-        title: "Errors",
-        columns: &["count", "source", "error"],
-        last_min: 0,
-        rows_max: 5,
-    };
-    let text = text
-        + &section(&statements, &tables["statements"], width)
-        + &section(&sources, &shown["sources"], width)
-        + &section(&pins, &shown["pins"], width)
-        + &section(&errors, &tables["errors"], width);
+        width,
+    );
+    let recent = recent(&tables["recent_statements"]);
+    let sections = [
+        (
+            "Statements of the last 5 minutes, by the server's time",
+            &recent,
+            &[
+                "count",
+                "errors",
+                "running",
+                "mean_seconds",
+                "hour_seconds",
+                "wait_seconds",
+                "statement",
+            ][..],
+            (30, 10),
+        ),
+        (
+            "Clients by user and address",
+            &shown["sources"],
+            &["clients", "running", "waiting", "pinned", "user", "address"],
+            (0, 5),
+        ),
+        (
+            "Pinned, and by which statement",
+            &shown["pins"],
+            &["clients", "reason", "longest_seconds", "by"],
+            (20, 5),
+        ),
+        (
+            "Errors",
+            &tables["errors"],
+            &["count", "source", "error"],
+            (0, 5),
+        ),
+    ];
+    let rest: String = sections.into_iter().map(section).collect();
+    let text = text + &now + &charts + &rest;
     // One line is left for the cursor.
     let height = height.map_or(usize::MAX, |height| height.saturating_sub(1));
     let lines = text.lines().take(height);
@@ -546,10 +751,21 @@ mod tests {
             "backends": {"checked_out": 7, "max": 64, "idle": 1, "dialling": 0},
             "rss_bytes": 30 << 20,
             "tables": {
-                "statements": {
-                    "names": ["digest", "statement", "count", "errors", "rows", "wait_seconds",
-                              "service_seconds", "service_mean_seconds", "service_max_seconds"],
-                    "rows": [["00ab", "SELECT \u{1b}[31m?", 10, 0, 20, 0.0, 2.5, 0.25, 0.5]],
+                "recent_statements": {
+                    "names": ["minutes", "statement", "count", "errors", "running", "wait_seconds",
+                              "mean_seconds", "hour_seconds"],
+                    "rows": [[1, "SELECT 1", 1, 0, 0, 0.0, 0.0, 0.0],
+                             [5, "SELECT \u{1b}[31m?", 10, 0, 2, 0.0, 0.25, 0.5],
+                             [60, "SELECT 60", 1, 0, 0, 0.0, 0.0, 0.0]],
+                },
+                "running": {
+                    "names": ["id", "user", "address", "program", "seconds", "state", "statement"],
+                    "rows": [[7, "app", "192.0.2.1:5", null, 4000.0, "running", "SELECT SLEEP(?)"]],
+                },
+                "holders": {
+                    "names": ["user", "host", "program", "backends", "running", "holding",
+                              "transactions", "pinned", "seconds"],
+                    "rows": [["app", "192.0.2.1", "java", 7, 1, 6, 2, 0, 130.0]],
                 },
                 "errors": {"names": ["source", "error", "count"], "rows": []},
             },
@@ -568,9 +784,17 @@ onramp 1 in front of db:3306 (mariadb 10.11): ready, PAUSED
 100 clients: 4 running, 3 waiting, 90 idle, 3 hold a backend, 2 pinned, 0 logging in
 7 of 64 backends in use, 1 free, 0 being dialled; CPU 0.50 cores, 30 MiB
 
-Statements that took most of the server's time
-count  errors  service  service mean  service max     wait  rows  statement
-   10       0    2.5 s     250.00 ms    500.00 ms  0.00 ms    20  SELECT  [31m?
+Running and waiting, the longest first
+seconds  id    state  user      address  statement
+ 67 min   7  running   app  192.0.2.1:5  SELECT SLEEP(?)
+
+Who has the backends
+backends  running  holding  transactions  pinned  seconds  user       host  program
+       7        1        6             2       0    2 min   app  192.0.2.1  java
+
+Statements of the last 5 minutes, by the server's time
+count  errors  running       mean       hour     wait  statement
+   10       0        2  250.00 ms  500.00 ms  0.00 ms  SELECT  [31m?
 
 Clients by user and address
 clients  running  waiting  pinned  user  address
@@ -590,13 +814,36 @@ p99 0.50 ms, 3 wait
 0 logging in
 7 of 64 backends in use, 1 free, 0 being dialled; CPU 0.50 cores, 30 MiB
 
-Statements that took most of the server's time
-count  errors  service  service mean  statement
-   10       0    2.5 s     250.00 ms  SELECT  [31m?
+Running and waiting, the longest first
+seconds  id    state  user      address  statement
+ 67 min   7  running   app  192.0.2.1:5  SELECT SLEEP(?)
 ";
         assert!(text.starts_with(expected), "{text}");
         let text = picture(&shown(), (40, None));
         assert!(text.contains("\ncount  statement\n"), "{text}");
+    }
+
+    #[test]
+    fn a_chart_has_an_axis_and_cuts_a_spike() {
+        let seconds = (0..300).map(f64::from);
+        let value = |at: f64| if at == 100.0 { 5e6 } else { at };
+        let chart = Chart {
+            title: "statements/s",
+            points: seconds.map(|at| (at, value(at))).collect(),
+            write: short,
+        };
+        let expected = "\
+statements/s: 299, at most 5.0M
+       434           ↑                  ▁
+                     █   ▁▁▂▂▃▄▄▅▅▆▆▇▇███
+           ▁▂▂▃▃▄▄▅▅▆█▇██████████████████
+           -5 min         -2.5 min    now";
+        assert_eq!(chart.lines(41).join("\n"), expected);
+        let none = Chart {
+            points: Vec::new(),
+            ..chart
+        };
+        assert!(none.lines(39).is_empty() && charts(&[none], 120).is_empty());
     }
 
     #[test]

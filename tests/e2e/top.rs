@@ -35,7 +35,8 @@ fn page_after(without: usize, answers: usize) -> Page {
         let shown = serde_json::json!({
             "names": ["statements"],
             "point": point,
-            "tables": {"statements": {"names": ["statement"], "rows": [[statement]]}},
+            "tables": {"recent_statements": {"names": ["minutes", "statement"],
+                                             "rows": [[5, statement]]}},
         })
         .to_string();
         format!(
@@ -90,6 +91,9 @@ fn top_ends_by_its_key_and_leaves_the_terminal_as_it_was() {
     }
     for key in ["q", "Q"] {
         let (mut terminal, top, modes) = start(&page(usize::MAX));
+        // What asks a pool for something does nothing here.
+        top.signal(Signal::USR1);
+        top.signal(Signal::USR2);
         terminal.press("xyz");
         terminal.press(key);
         assert_eq!(top.wait().code(), Some(0), "{key}");

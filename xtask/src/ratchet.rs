@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         3,
         Exactly,
     ),
-    ("words of docs", 46_406, Loosely),
+    ("words of docs", 46_436, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 125_894, Loosely),
-    ("product lines of pool, session and sql", 69_758, Loosely),
-    ("lines of end-to-end tests", 28_563, Loosely),
+    ("product lines", 126_855, Loosely),
+    ("product lines of pool, session and sql", 70_472, Loosely),
+    ("lines of end-to-end tests", 28_656, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

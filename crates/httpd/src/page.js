@@ -17,23 +17,71 @@ const tiles = (id, list) => at(id).replaceChildren(...list.map(([name, value, ba
   tile.append(make("b", value), make("span", name));
   return tile;
 }));
-// A line over a field of 300 by 80, with its name and its last and largest value.
-const figureOf = (name, values, place, write) => {
-  const top = values.reduce((a, b) => Math.max(a, b), 1e-9);
-  const figure = make("figure"), caption = make("figcaption");
-  caption.append(make("span", name), make("span",
-    values.length ? write(values[values.length - 1]) + ", at most " + write(top > 1e-9 ? top : 0) : "-"));
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 300 80");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", caption.textContent);
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-  line.setAttribute("points", values.map((value, i) => place(i).toFixed(1) + "," +
-    (77 - value / top * 74).toFixed(1)).join(" "));
-  svg.append(line);
-  figure.append(caption, svg);
+// The largest value of a chart's scale: a few spikes do not flatten all others. They are cut, and marked.
+const scaleOf = (values) => {
+  const sorted = [...values].sort((a, b) => a - b), largest = sorted[sorted.length - 1] || 0;
+  const usual = sorted[Math.floor((sorted.length - 1) * 0.97)] || 0;
+  return usual > 0 && largest > usual * 4 ? usual * 1.5 : Math.max(largest, 1e-9);
+};
+// Where the pointer is over a chart, as a share of its width, or null.
+let pointer = null;
+const drawing = (name, attributes) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+};
+// A line over a field of 300 by 80: values at these times, the last `span` seconds of them. `clock`
+// writes a time, `write` a value.
+const figureOf = (name, times, values, span, clock, write) => {
+  const end = times.length ? times[times.length - 1] : 0, top = scaleOf(values);
+  const x = (time) => 300 - (end - time) / span * 300, largest = values.length ? Math.max(...values) : 0;
+  const is_cut = largest > top;
+  const figure = make("figure"), caption = make("figcaption"), field = make("div", undefined, "field");
+  let near = values.length - 1;
+  if (pointer !== null && values.length) {
+    const time = end - (1 - pointer) * span;
+    times.forEach((t, i) => { if (Math.abs(t - time) < Math.abs(times[near] - time)) near = i; });
+  }
+  caption.append(make("span", name), make("span", !values.length ? "-" : pointer === null ?
+    write(values[near]) + ", at most " + write(largest) : clock(times[near]) + ": " + write(values[near]), "value"));
+  const svg = drawing("svg", { viewBox: "0 0 300 80", preserveAspectRatio: "none", role: "img",
+    "aria-label": name + ": " + caption.lastChild.textContent });
+  for (const share of [0.25, 0.5, 0.75])
+    svg.append(drawing("line", { class: "grid", x1: share * 300, x2: share * 300, y1: 0, y2: 80 }));
+  svg.append(drawing("line", { class: "grid", x1: 0, x2: 300, y1: 40, y2: 40 }));
+  const y = (value) => 78 - Math.min(value / top, 1) * 76;
+  svg.append(drawing("polyline", { points: values.map((value, i) =>
+    x(times[i]).toFixed(1) + "," + y(value).toFixed(1)).join(" ") }));
+  if (pointer !== null && values.length)
+    svg.append(drawing("line", { class: "cursor", x1: x(times[near]), x2: x(times[near]), y1: 0, y2: 80 }));
+  field.append(svg, make("span", write(top), "top"), make("span", write(top / 2), "middle"));
+  // One mark for cuts that stand together.
+  let last = -10;
+  if (is_cut) values.forEach((value, i) => {
+    const place = x(times[i]) / 3;
+    if (value <= top || place < last + 2) return;
+    last = place;
+    const mark = make("span", "\u25b2", "cut");
+    mark.style.left = place.toFixed(1) + "%";
+    mark.title = write(value);
+    field.append(mark);
+  });
+  const axis = make("div", undefined, "axis");
+  axis.append(...[1, 0.5, 0].map((share) => make("span", clock(end - share * span))));
+  figure.append(caption, field, axis);
   return figure;
+};
+// Has `draw` draw anew, with values, while the pointer is over a chart of those in `id`.
+const readCharts = (id, draw) => {
+  const move = (event) => {
+    const field = event.target.closest(".field"), before = pointer;
+    const box = field && field.getBoundingClientRect();
+    pointer = field ? Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1) : null;
+    if (pointer !== before) draw();
+  };
+  at(id).addEventListener("pointermove", move);
+  at(id).addEventListener("pointerdown", move);
+  at(id).addEventListener("pointerleave", () => { pointer = null; draw(); });
 };
 // What the kernel counts of the host, and what a page has to say of it besides.
 const hostTiles = (h, ...more) => tiles("host", [
