@@ -5,10 +5,14 @@
 //! DESCRIBE or a command's name is one of the forms of this file; SET of a session's variable does
 //! nothing, because clients begin with it; everything else is left to the engine.
 
+mod actions;
+
+pub use actions::{Action, Victims};
+
 use crate::answer::Wrong;
 use crate::{Column, DEFAULT_SCHEMA, Table, Type};
+use actions::DEFAULT;
 use sql::lex::{Kind, LexMode, Lexer, Token};
-use std::fmt;
 use wire::errors;
 
 /// Variables that clients and drivers set as they begin, besides those that have a value here.
@@ -77,6 +81,27 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ),
     ("KILL QUERY ID", "ends the statement of a client"),
     (
+        "KILL [QUERY] USER 'NAME' | ADDRESS 'IP[/BITS]'",
+        "the same, of all clients of an account, or from there",
+    ),
+    (
+        "KILL IDLE TRANSACTIONS OLDER THAN S",
+        "closes clients that left a transaction idle for S seconds",
+    ),
+    (
+        "REJECT DIGEST 'D' [WITH 'MESSAGE'] [FOR S]",
+        "refuses statements like that, for S seconds",
+    ),
+    (
+        "LIMIT DIGEST 'D' TO N [FOR S]",
+        "refuses those beyond N at once",
+    ),
+    ("ALLOW DIGEST 'D'", "takes that back; SHOW RULES has them"),
+    (
+        "SET USER 'NAME' LIMIT KEY = VALUE|DEFAULT",
+        "changes a limit of a user, over reloads",
+    ),
+    (
         "PAUSE, RESUME",
         "statements of clients without a backend wait, and go on",
     ),
@@ -103,66 +128,6 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ),
     ("SHUTDOWN", "ends the pool at once"),
 ];
-
-/// In place of a value: what the file of the settings says, or the default.
-const DEFAULT: &str = "DEFAULT";
-
-/// Actions that an administrator can ask for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// `PAUSE`: statements wait from now on.
-    Pause,
-    /// `RESUME`: they go on.
-    Resume,
-    /// `DRAIN`: no new clients, and the end when those that are there have left.
-    Drain,
-    /// `SHUTDOWN`: the end, at once.
-    Shutdown,
-    /// `KILL [CONNECTION] ID`, `KILL QUERY ID`.
-    Kill {
-        /// The client's id.
-        id: u64,
-        /// Its statement only.
-        query: bool,
-    },
-    /// `RECONNECT`: connections to the server are opened anew, each when it is free.
-    Reconnect,
-    /// `SWITCH TO NAME`: another of several servers is to be written to.
-    SwitchTo(String),
-    /// `FENCED NAME`: a server takes no writes, however it looks.
-    Fenced(String),
-    /// `RELOAD`: the configuration is read again.
-    Reload,
-    /// `SET NAME = VALUE` of a setting.
-    Set {
-        /// The setting's name.
-        name: String,
-        /// Value behind it, without quotes; none is `DEFAULT`.
-        value: Option<String>,
-    },
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Action::Pause => f.write_str("PAUSE"),
-            Action::Resume => f.write_str("RESUME"),
-            Action::Drain => f.write_str("DRAIN"),
-            Action::Shutdown => f.write_str("SHUTDOWN"),
-            Action::Kill { id, query: false } => write!(f, "KILL {id}"),
-            Action::Kill { id, query: true } => write!(f, "KILL QUERY {id}"),
-            Action::Reconnect => f.write_str("RECONNECT"),
-            Action::SwitchTo(name) => write!(f, "SWITCH TO {name}"),
-            Action::Fenced(name) => write!(f, "FENCED {name}"),
-            Action::Reload => f.write_str("RELOAD"),
-            // What is refused is logged all the same.
-            Action::Set { name, .. } if name.contains("password") => write!(f, "SET {name} = ***"),
-            Action::Set { name, value } => {
-                write!(f, "SET {name} = {}", value.as_deref().unwrap_or(DEFAULT))
-            }
-        }
-    }
-}
 
 /// Request of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -282,6 +247,7 @@ impl<'a> Reader<'a> {
                 Ok(Asked::Use(schema))
             }),
             "BEGIN" | "START" | "COMMIT" | "ROLLBACK" => Ok(Asked::Nothing),
+            "SET" if self.is(1, "USER") => self.user_limit(),
             "SET" => self.set(),
             "PAUSE" => command(Action::Pause),
             "RESUME" => command(Action::Resume),
@@ -292,6 +258,7 @@ impl<'a> Reader<'a> {
             "KILL" => self.kill(),
             "SWITCH" if self.is(1, "TO") => self.of_server("SWITCH TO", 2, Action::SwitchTo),
             "FENCED" => self.of_server("FENCED", 1, Action::Fenced),
+            "REJECT" | "LIMIT" | "ALLOW" => self.rule(),
             _ => self.rest(0).map(Asked::Rows),
         }
     }
@@ -315,19 +282,6 @@ impl<'a> Reader<'a> {
             }
         };
         Ok(Asked::Act(action(name)))
-    }
-
-    fn kill(&self) -> Result<Asked, Wrong> {
-        let query = self.is(1, "QUERY");
-        let at = 1 + usize::from(query || self.is(1, "CONNECTION"));
-        self.ends(at + 1)?;
-        let id = self.text_of(at).parse().map_err(|_| {
-            Wrong::syntax(format!(
-                "KILL: expected the number of a client (SHOW CLIENTS), got '{}'",
-                self.text_of(at)
-            ))
-        })?;
-        Ok(Asked::Act(Action::Kill { id, query }))
     }
 
     /// SET of a setting of the program; everything else is a variable of the client's session,
@@ -374,30 +328,35 @@ impl<'a> Reader<'a> {
                 ),
             });
         }
-        if !self.any(at, &["=", ":="]) {
-            return Err(Wrong::syntax(format!("SET {name}: expected = and a value")));
-        }
-        let value = match self.tokens.get(at + 1) {
-            Some(token) if token.kind == Kind::String => {
-                self.ends(at + 2)?;
-                Some(unquoted(&self.text[token.start..token.end]))
-            }
-            Some(token) => {
-                // Several words, or a sign and a number, are one value; one SET is of one setting.
-                let rest = &self.tokens[at + 1..];
-                if let Some(comma) = rest.iter().position(|t| &self.text[t.start..t.end] == ",") {
-                    self.ends(at + 1 + comma)?;
-                }
-                let end = rest.last().map_or(token.end, |last| last.end);
-                let value = &self.text[token.start..end];
-                (!value.eq_ignore_ascii_case(DEFAULT)).then(|| value.to_owned())
-            }
-            None => return Err(Wrong::syntax(format!("SET {name}: expected a value"))),
-        };
+        let (value, end) = self.assigned(name, at)?;
+        self.ends(end)?;
         Ok(Asked::Act(Action::Set {
             name: name.to_owned(),
             value,
         }))
+    }
+
+    /// Value that SET gives a setting, with `=` at this token, and the token behind it.
+    fn assigned(&self, name: &str, at: usize) -> Result<(Option<String>, usize), Wrong> {
+        if !self.any(at, &["=", ":="]) {
+            return Err(Wrong::syntax(format!("SET {name}: expected = and a value")));
+        }
+        match self.tokens.get(at + 1) {
+            Some(token) if token.kind == Kind::String => {
+                Ok((Some(unquoted(&self.text[token.start..token.end])), at + 2))
+            }
+            Some(token) => {
+                // Several words, or a sign and a number, are one value; one SET is of one setting.
+                let rest = &self.tokens[at + 1..];
+                let is_comma = |t: &Token| &self.text[t.start..t.end] == ",";
+                let end = rest.iter().position(is_comma).unwrap_or(rest.len());
+                let last = rest[..end].last().unwrap_or(token);
+                let value = &self.text[token.start..last.end];
+                let value = (!value.eq_ignore_ascii_case(DEFAULT)).then(|| value.to_owned());
+                Ok((value, at + 1 + end))
+            }
+            None => Err(Wrong::syntax(format!("SET {name}: expected a value"))),
+        }
     }
 
     /// True if SET names what a session of a server has, so that a client may begin with it: a

@@ -19,7 +19,7 @@ mod engine;
 mod session;
 mod shares;
 
-pub use dialect::{Action, LAST_MINUTES};
+pub use dialect::{Action, LAST_MINUTES, Victims};
 pub use session::VERSION;
 
 use session::Stream;
@@ -263,6 +263,24 @@ impl fmt::Display for Refused {
 impl From<String> for Refused {
     fn from(why: String) -> Refused {
         Refused::Because(why)
+    }
+}
+
+/// Reads a command.
+///
+/// # Errors
+/// A sentence: what is wrong with it, or that it is none.
+pub fn command(text: &[u8], source: &dyn Source) -> Result<Action, String> {
+    let names = dialect::Names {
+        tables: source.tables(),
+        schema: DEFAULT_SCHEMA,
+        variables: &source.variables(),
+        settings: &|name| source.is_setting(name),
+    };
+    match dialect::read(text, &names) {
+        Ok(dialect::Asked::Act(action)) => Ok(action),
+        Ok(_) => Err("expected a command, as HELP lists them at the console".to_owned()),
+        Err(wrong) => Err(wrong.words),
     }
 }
 

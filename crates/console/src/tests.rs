@@ -6,7 +6,7 @@ use crate::engine::{Engine, OWN, Who};
 use crate::shares::{Answers, Held};
 use crate::{
     Access, Account, Action, Column, DEFAULT_SCHEMA, Listener, ROWS_MAX, Row, Source, Table, Type,
-    Value,
+    Value, Victims,
 };
 use rusqlite::types::ValueRef;
 use std::io::Cursor;
@@ -298,6 +298,94 @@ fn commands_are_known_by_their_words() {
         "SET @mine = 1",
     ] {
         assert_eq!(dialect(text), Ok(Asked::Nothing), "{text}");
+    }
+}
+
+#[test]
+fn commands_about_many_are_known_and_shown_as_they_are_written() {
+    let all = |victims, query| Action::KillAll { victims, query };
+    let reject = |message: &str, seconds| Action::Reject {
+        digest: "ab".into(),
+        message: message.into(),
+        seconds,
+    };
+    let limit = |name: &str, value: Option<&str>| Action::UserLimit {
+        user: "app".into(),
+        name: name.into(),
+        value: value.map(str::to_owned),
+    };
+    for (text, action) in [
+        ("KILL USER 'app'", all(Victims::User("app".into()), false)),
+        (
+            "KILL QUERY ADDRESS '10.0.0.0/8'",
+            all(Victims::Address("10.0.0.0/8".into()), true),
+        ),
+        (
+            "KILL IDLE TRANSACTIONS OLDER THAN 60",
+            all(Victims::IdleTransactions(60), false),
+        ),
+        ("REJECT DIGEST 'ab'", reject("", None)),
+        ("REJECT DIGEST 'ab' WITH 'no' FOR 9", reject("no", Some(9))),
+        (
+            "LIMIT DIGEST 'ab' TO 2 FOR 9",
+            Action::Limit {
+                digest: "ab".into(),
+                max: 2,
+                seconds: Some(9),
+            },
+        ),
+        (
+            "ALLOW DIGEST 'ab'",
+            Action::Allow {
+                digest: "ab".into(),
+            },
+        ),
+        (
+            "SET USER 'app' LIMIT clients_max = 3",
+            limit("clients_max", Some("3")),
+        ),
+        (
+            "SET USER 'app' LIMIT clients_max = DEFAULT",
+            limit("clients_max", None),
+        ),
+    ] {
+        assert_eq!(action.to_string(), text);
+        assert_eq!(dialect(text), Ok(Asked::Act(action)), "{text}");
+    }
+    assert_eq!(
+        dialect("kill user app"),
+        Ok(Asked::Act(all(Victims::User("app".into()), false)))
+    );
+    for (text, words) in [
+        ("KILL USER", "expected the name of a user in quotes"),
+        (
+            "KILL ADDRESS 10.0.0.1",
+            "expected an address or a network in quotes",
+        ),
+        (
+            "KILL QUERY IDLE TRANSACTIONS OLDER THAN 1",
+            "expected the end",
+        ),
+        ("KILL IDLE TRANSACTIONS", "expected OLDER THAN"),
+        (
+            "KILL IDLE TRANSACTIONS OLDER THAN x",
+            "expected a number of seconds, got 'x'",
+        ),
+        (
+            "REJECT DIGEST ab",
+            "expected a digest (SHOW STATEMENTS, SHOW RUNNING) in quotes",
+        ),
+        ("REJECT DIGEST 'ab' FOR", "expected a number of seconds"),
+        ("REJECT DIGEST 'ab' TO 2", "expected the end"),
+        ("LIMIT DIGEST 'ab'", "expected TO, got ''"),
+        ("ALLOW DIGEST 'ab' FOR 2", "expected the end"),
+        (
+            "SET USER 'app' clients_max = 3",
+            "expected LIMIT, got 'clients_max'",
+        ),
+    ] {
+        let wrong = dialect(text).unwrap_err();
+        assert!(wrong.1.contains(words), "{text}: {wrong:?}");
     }
 }
 

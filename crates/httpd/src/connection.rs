@@ -6,7 +6,7 @@
 use crate::later::Later;
 use crate::names::Names;
 use crate::{ASK_MAX, Answer, Job, MAKE_MAX, POST_HEADER, REQUEST_BYTES_MAX, TAKE_MAX};
-use crate::{Reply, Request, Site, Status, kind};
+use crate::{Post, Reply, Request, Site, Status, kind};
 use reactor::Time;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -15,6 +15,8 @@ use std::net::{Shutdown, TcpStream};
 const HEADERS_MAX: usize = 64;
 /// Bytes read at once.
 const PIECE: usize = 4096;
+/// What stands in front of a token.
+const BEARER: &[u8] = b"Bearer ";
 /// Reads in a row before others have their turn.
 const PIECES_MAX: usize = 8;
 
@@ -192,35 +194,58 @@ pub(crate) fn answer(asked: &[u8], site: &mut impl Site, names: &Names) -> Optio
             Reply::text(Status::TooLarge, &why).into()
         }
         Err(error) => Reply::text(Status::BadRequest, &format!("no HTTP request: {error}")).into(),
-        Ok(httparse::Status::Complete(_)) => match names.check(request.headers) {
-            Ok(()) => answer_method(&request, site),
+        Ok(httparse::Status::Complete(head)) => match names.check(request.headers) {
+            Ok(()) => answer_method(&request, &asked[head..], site)?,
             Err(why) => Reply::text(Status::Forbidden, &why).into(),
         },
     };
     Some((answer, request.method == Some("HEAD")))
 }
 
-/// The answer to a request that may be answered under the name by which it came.
-fn answer_method(request: &httparse::Request<'_, '_>, site: &mut impl Site) -> Answer {
+/// The answer to a request that may be answered under the name by which it came; `None` while its
+/// body has not come whole.
+fn answer_method(
+    request: &httparse::Request<'_, '_>,
+    rest: &[u8],
+    site: &mut impl Site,
+) -> Option<Answer> {
     let header = |name: &str| {
         let mut headers = request.headers.iter();
-        headers.find(|header| header.name.eq_ignore_ascii_case(name))
+        let found = headers.find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| header.value)
     };
-    match request.method {
-        Some("GET" | "HEAD") => {
-            let target = request.path.unwrap_or("/");
-            let accept = header("accept").map_or(&b""[..], |header| header.value);
-            site.answer(&Request {
-                path: target.split(['?', '#']).next().unwrap_or(target),
-                accept: std::str::from_utf8(accept).unwrap_or_default(),
-            })
-        }
+    let target = request.path.unwrap_or("/");
+    let path = target.split(['?', '#']).next().unwrap_or(target);
+    let accept = std::str::from_utf8(header("accept").unwrap_or_default()).unwrap_or_default();
+    let post = match request.method {
+        Some("GET" | "HEAD") => None,
         Some("POST") if header(POST_HEADER).is_none() => {
             let why = format!("a POST needs the header {POST_HEADER}");
-            Reply::text(Status::Forbidden, &why).into()
+            return Some(Reply::text(Status::Forbidden, &why).into());
         }
-        _ => Reply::text(Status::MethodNotAllowed, "expected GET or HEAD").into(),
-    }
+        Some("POST") if site.takes_post(path) => {
+            let len = header("content-length").and_then(|len| std::str::from_utf8(len).ok());
+            let Some(len) = len.and_then(|len| len.trim().parse::<usize>().ok()) else {
+                let why = "a POST needs a Content-Length";
+                return Some(Reply::text(Status::BadRequest, why).into());
+            };
+            if len > REQUEST_BYTES_MAX {
+                let why = format!("a request has at most {REQUEST_BYTES_MAX} bytes here");
+                return Some(Reply::text(Status::TooLarge, &why).into());
+            }
+            let authorization = header("authorization").unwrap_or_default();
+            Some(Post {
+                token: authorization.strip_prefix(BEARER).unwrap_or_default(),
+                body: rest.get(..len)?,
+            })
+        }
+        _ => {
+            let reply = Reply::text(Status::MethodNotAllowed, "expected GET or HEAD");
+            return Some(reply.into());
+        }
+    };
+    let request = Request { path, accept, post };
+    Some(site.answer(&request))
 }
 
 /// An answer as it is sent.

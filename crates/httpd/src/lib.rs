@@ -31,7 +31,7 @@ use std::time::Duration;
 
 /// Connections at once; one more closes the oldest.
 pub const CONNECTIONS_MAX: usize = 64;
-/// Bytes of a request, its body left out: it is not read.
+/// Bytes of a request. The body of a GET is not read.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
 /// Longest time for a request to arrive.
 pub const ASK_MAX: Duration = Duration::from_secs(2);
@@ -68,6 +68,17 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The value of the header `Accept`; empty where there is none.
     pub accept: &'a str,
+    /// What a POST has; `None`: GET or HEAD.
+    pub post: Option<Post<'a>>,
+}
+
+/// Parts of a POST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Post<'a> {
+    /// The token of the header `Authorization`, behind `Bearer`; empty where there is none.
+    pub token: &'a [u8],
+    /// The body.
+    pub body: &'a [u8],
 }
 
 impl Request<'_> {
@@ -109,11 +120,13 @@ pub enum Status {
     Ok,
     /// 400: no request of HTTP/1.
     BadRequest,
+    /// 401: a POST with a wrong token.
+    Unauthorized,
     /// 403: a name that is not listed, or a POST without [`POST_HEADER`].
     Forbidden,
     /// 404.
     NotFound,
-    /// 405: neither GET nor HEAD.
+    /// 405: neither GET nor HEAD, or a POST to a path that takes none.
     MethodNotAllowed,
     /// 431: longer than [`REQUEST_BYTES_MAX`], or too many headers.
     TooLarge,
@@ -126,6 +139,7 @@ impl Status {
         match self {
             Status::Ok => "200 OK",
             Status::BadRequest => "400 Bad Request",
+            Status::Unauthorized => "401 Unauthorized",
             Status::Forbidden => "403 Forbidden",
             Status::NotFound => "404 Not Found",
             Status::MethodNotAllowed => "405 Method Not Allowed",
@@ -192,6 +206,11 @@ impl From<Reply> for Answer {
 pub trait Site {
     /// The answer to a request. It must not wait for anything.
     fn answer(&mut self, request: &Request<'_>) -> Answer;
+
+    /// True if this path takes a POST.
+    fn takes_post(&self, _path: &str) -> bool {
+        false
+    }
 
     /// Interval of [`Site::tick`]; `None`: never.
     fn every(&self) -> Option<Duration> {

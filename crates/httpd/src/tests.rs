@@ -99,6 +99,48 @@ fn foreign_pages_are_refused() {
 }
 
 #[test]
+fn a_command_comes_by_post_with_its_body_whole() {
+    struct Commands;
+    impl Site for Commands {
+        fn answer(&mut self, request: &Request<'_>) -> Answer {
+            let post = request.post.map(|post| (post.token, post.body));
+            Reply::ok(kind::TEXT, format!("{post:?}")).into()
+        }
+
+        fn takes_post(&self, path: &str) -> bool {
+            path == "/command"
+        }
+    }
+    let said = |asked: &str| {
+        let (answer, _) = answer(asked.as_bytes(), &mut Commands, &names())?;
+        let Answer::Now(reply) = answer else {
+            panic!("expected an answer at once");
+        };
+        Some(String::from_utf8(written(&reply, false)).unwrap())
+    };
+    let head = "POST /command HTTP/1.1\r\nHost: x\r\nX-Onramp: 1\r\n";
+    let whole = format!("{head}authorization: Bearer t\r\nContent-Length: 5\r\n\r\nPAUSE");
+    for end in 0..whole.len() {
+        assert_eq!(said(&whole[..end]), None, "{end}");
+    }
+    let expected = format!("{:?}", Some((&b"t"[..], &b"PAUSE"[..])));
+    assert!(said(&whole).unwrap().ends_with(&expected));
+    let (longest, longer) = (REQUEST_BYTES_MAX, REQUEST_BYTES_MAX + 1);
+    for (more, status) in [
+        ("\r\n".to_owned(), Some("400 ")),
+        (format!("Content-Length: {longest}\r\n\r\n"), None),
+        (format!("Content-Length: {longer}\r\n\r\n"), Some("431 ")),
+        ("Content-Length: 0\r\n\r\n".to_owned(), Some("200 ")),
+    ] {
+        let said = said(&format!("{head}{more}"));
+        let found = said.as_ref().map(|said| &said["HTTP/1.1 ".len()..][..4]);
+        assert_eq!(found, status, "{more}");
+    }
+    let elsewhere = said("POST / HTTP/1.1\r\nX-Onramp: 1\r\nContent-Length: 0\r\n\r\n");
+    assert!(elsewhere.unwrap().starts_with("HTTP/1.1 405 "));
+}
+
+#[test]
 fn a_request_has_an_upper_bound() {
     let of = |len: usize| [b"GET / HTTP/1.1\r\nX: ", &*vec![b'x'; len]].concat();
     let front = of(0).len();
@@ -303,7 +345,11 @@ fn an_answer_that_takes_a_while_holds_up_nobody() {
 #[test]
 fn a_type_with_the_quality_of_zero_is_not_accepted() {
     let accepts = |accept| {
-        let request = Request { path: "/", accept };
+        let request = Request {
+            path: "/",
+            accept,
+            post: None,
+        };
         request.accepts("application/openmetrics-text")
     };
     for accept in [

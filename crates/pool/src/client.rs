@@ -445,6 +445,9 @@ impl<S> Client<S> {
             "a client cannot go from {:?} to {to:?}",
             self.state
         );
+        if to == Idle {
+            self.pins.give_slot_back();
+        }
         self.state = to;
         self.since = now;
         allowed

@@ -30,9 +30,9 @@ use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
 use crate::config::checks::{
-    CLIENTS_PER_BACKEND, check_backends_min, check_cluster, check_console, check_listen,
-    check_monitor, check_otel, check_place, check_prepared_max, check_requirements, check_run_as,
-    check_user, note_unknown_log_users, server_accounts,
+    CLIENTS_PER_BACKEND, check_backends_min, check_cluster, check_console, check_http_token,
+    check_listen, check_monitor, check_otel, check_place, check_prepared_max, check_requirements,
+    check_run_as, check_user, note_unknown_log_users, server_accounts,
 };
 use crate::config::file::{File, Table};
 use crate::config::mistakes::Mistakes;
@@ -44,9 +44,9 @@ use files::Unread;
 use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
-pub(crate) use rows::top_rows;
 use rows::{ConsoleKeys, OtelKeys, ServerKeys, TlsKeys};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
+pub(crate) use rows::{limit_rows, top_rows};
 use rustls::pki_types::CertificateDer;
 use std::path::Path;
 use std::sync::Arc;
@@ -279,6 +279,25 @@ pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
     listed.map(account).collect()
 }
 
+/// Another value of a limit of a user than is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UserLimit {
+    pub(crate) user: String,
+    /// Its key.
+    pub(crate) name: String,
+    /// Its value; none is what is written.
+    pub(crate) value: Option<String>,
+}
+
+/// Pattern that is like this name alone.
+fn like_itself(name: &str) -> String {
+    let escaped = name.chars().flat_map(|c| {
+        let escape = matches!(c, '%' | '_' | '\\').then_some('\\');
+        escape.into_iter().chain([c])
+    });
+    escaped.collect()
+}
+
 /// Parts of `client_silence_s_max`: one may pass before a client is asked for a sign of life, one
 /// until that is its turn, and one for the kernel to repeat the question.
 pub(crate) const SILENCE_PARTS: u32 = 3;
@@ -462,6 +481,73 @@ impl Raw {
         Ok(())
     }
 
+    /// Puts another value in place of what is written of a limit of a user; none puts back what was
+    /// written. An account of the server gets an entry of its own, with the limits that it has.
+    ///
+    /// # Errors
+    /// What is expected.
+    pub(crate) fn change_limit(&mut self, limit: &UserLimit) -> Result<(), String> {
+        let UserLimit { user, name, value } = limit;
+        let Some(row) = limit_rows().find(|row| row.key == name) else {
+            let names: Vec<&str> = limit_rows().map(|row| row.key).collect();
+            return Err(format!(
+                "expected one of {}, got '{name}'",
+                names.join(", ")
+            ));
+        };
+        let value = match value {
+            None => None,
+            Some(text) if row.is_default_shown(text) => Some(None),
+            Some(text) => {
+                let wrong = || format!("{name}: expected {}, got '{text}'", row.expected());
+                Some(Some((row.value_from(text).ok_or_else(wrong)?, At::Console)))
+            }
+        };
+        let place = match self.place_of_user(user) {
+            Some(place) => place,
+            None => self.add_account(user)?,
+        };
+        match value {
+            Some(value) => self.users[place].replace(row.key, value),
+            None => self.users[place].put_back(row.key),
+        }
+        Ok(())
+    }
+
+    fn place_of_user(&self, name: &str) -> Option<usize> {
+        let is_pattern =
+            |keys: &Keys| matches!(keys.get("auth"), Some(Value::Text(auth)) if auth == "server");
+        let own = like_itself(name);
+        let is_its = |keys: &Keys| {
+            let wanted = if is_pattern(keys) { &own } else { name };
+            matches!(keys.get("name"), Some(Value::Text(written)) if written == wanted)
+        };
+        self.users.iter().position(is_its)
+    }
+
+    /// True if the entry of a user is the one whose limits hold for it.
+    pub(crate) fn holds_for(&self, name: &str, settings: &Settings) -> bool {
+        let place = self.place_of_user(name);
+        let user = place.and_then(|place| settings.users.get(place));
+        let is_pattern = user.is_some_and(|user| user.origin == Origin::Server);
+        !is_pattern || settings.server_account(name) == place
+    }
+
+    /// Adds an entry for an account of the server, with the limits that it has by its name.
+    fn add_account(&mut self, name: &str) -> Result<usize, String> {
+        let settings = self.clone().check()?;
+        let unknown = || format!("there is no [[user]] named '{name}'");
+        let before = settings.server_account(name).ok_or_else(unknown)?;
+        let mut keys = match self.users.get(before) {
+            Some(keys) => keys.clone(),
+            None => Keys::of(&format!("user '{name}': ")),
+        };
+        keys.set("name", Value::Text(like_itself(name)), At::Console);
+        keys.set("auth", Value::Text("server".into()), At::Console);
+        self.users.push(keys);
+        Ok(self.users.len() - 1)
+    }
+
     /// True where the file holds passwords, or hashes of them.
     pub(crate) fn holds_secrets(&self) -> bool {
         let holds = |keys: &Keys, name| match keys.get(name) {
@@ -634,6 +720,7 @@ impl Raw {
             let console = check_console(console, &mut warnings);
             mistakes.note(console.map_err(|error| self.console.placed(error)))
         });
+        let http_token = mistakes.note(check_http_token(&self.top, &mut warnings));
         let otel = mistakes.section(
             OtelKeys::note_mistakes,
             OtelKeys::from_keys,
@@ -659,6 +746,7 @@ impl Raw {
             backend_tls,
             proxy_protocol,
             console?,
+            http_token?,
             otel?,
             shown,
             spool_folder_given,

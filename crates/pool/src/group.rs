@@ -47,6 +47,7 @@ use crate::buffers::lent::Lent;
 use crate::buffers::received::LongInput;
 use crate::buffers::room::Inputs;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
+use crate::client::ClientState;
 use crate::client::clients::Clients;
 use crate::config::Settings;
 use crate::group::clients::departing::Departures;
@@ -58,6 +59,7 @@ use crate::group::tokens::{BACKEND, BackendId, CLIENT, ClientId, KILL_CONNECTION
 use crate::limits::addresses::CountedAddress;
 use crate::limits::memory::ReportedMemory;
 use crate::limits::retained::Retained;
+use crate::limits::rules::RuleSet;
 use crate::limits::slow_readers::SlowReaders;
 use crate::limits::spool::Spool;
 use crate::observe::figures::Figures;
@@ -99,6 +101,9 @@ pub struct Group<N: Net> {
     /// The settings in force, and which those are.
     settings: Arc<Settings>,
     settings_epoch: u64,
+    /// Rules about digests, and which those are.
+    rules: Arc<RuleSet>,
+    rules_version: u64,
     index: usize,
     pub(crate) clients: Clients<N::Sock>,
     pub(crate) backends: Slots<Backend<N::Sock>, BackendId>,
@@ -194,6 +199,8 @@ impl<N: Net> Group<N> {
             shared,
             settings,
             settings_epoch,
+            rules: Arc::default(),
+            rules_version: 0,
             index,
             clients: Clients::default(),
             backends: Slots::default(),
@@ -257,6 +264,14 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// Takes the rules about digests, if they are others by now.
+    fn take_rules(&mut self) {
+        let version = self.shared.rules.version();
+        if version != self.rules_version {
+            (self.rules, self.rules_version) = (self.shared.rules.get(), version);
+        }
+    }
+
     /// Has backends log in with the passwords of these settings. What is on its way with one of
     /// before would be refused for it.
     fn take_passwords(&mut self, old: &Settings) {
@@ -275,6 +290,7 @@ impl<N: Net> Group<N> {
     pub fn turn(&mut self, events: &[Event]) {
         self.handshakes_left = HANDSHAKES_PER_TURN;
         self.take_settings();
+        self.take_rules();
         if self.shared.globals.version() != self.defaults.version() {
             self.take_globals();
         }
@@ -470,7 +486,10 @@ impl<N: Net> Group<N> {
             Wanted::Clients { from, busy } => self.survey().client_lines(from, busy),
             Wanted::Holder => self.survey().holder_line(),
             Wanted::Backends => self.survey().backend_lines(),
-            Wanted::Kill { id, query } => {
+            Wanted::Kill { id, idle_for, .. } if !self.is_idle_for(id, idle_for) => {
+                Said::Killed(KillEnd::Unknown(id))
+            }
+            Wanted::Kill { id, query, .. } => {
                 let ask = KillAsk {
                     asker: None,
                     id,
@@ -483,6 +502,20 @@ impl<N: Net> Group<N> {
         };
         let ticket = question.ticket;
         self.turn_output.answer(Answer { ticket, said });
+    }
+
+    /// True if a client has run nothing for so long in its open transaction, or that is not asked.
+    fn is_idle_for(&self, id: u32, idle_for: Option<Duration>) -> bool {
+        let Some(idle_for) = idle_for else {
+            return true;
+        };
+        let client = (self.clients.with_id(id)).and_then(|key| self.clients.get(key));
+        client.is_some_and(|client| {
+            let backend = client.backend().and_then(|key| self.backends.get(key));
+            client.state() == ClientState::Idle
+                && backend.is_some_and(Backend::in_transaction)
+                && self.net.now().since(client.since) >= idle_for
+        })
     }
 
     /// Limits that need no exactness.

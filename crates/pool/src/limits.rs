@@ -3,7 +3,8 @@
 //! [`address_counts`] and [`addresses`] count and limit clients by address and network,
 //! [`user_use`] by account; [`memory`] bounds all buffers together, [`retained`] what is kept for
 //! idle clients, and [`unfinished`] commands that have not come whole; [`spool`] takes replies of
-//! [`slow_readers`] off their backends; [`timeouts`] are those that sessions know.
+//! [`slow_readers`] off their backends; [`timeouts`] are those that sessions know;
+//! [`rules`] are an administrator's.
 //!
 //! Each bound has a name, a reason in `errors/`, and a counter.
 
@@ -11,6 +12,7 @@ pub(crate) mod address_counts;
 pub(crate) mod addresses;
 pub(crate) mod memory;
 pub(crate) mod retained;
+pub(crate) mod rules;
 pub(crate) mod slow_readers;
 pub(crate) mod spool;
 pub(crate) mod spool_jobs;

@@ -238,7 +238,7 @@ impl Opening {
         };
         let mut before = self.before;
         if let Some(before) = &mut before {
-            before.await_listeners(&listening, &groups.orders)?;
+            before.await_listeners(&listening, &groups.orders, shared)?;
         }
         if let Err(why) = predecessor.keep_waiting() {
             note(
@@ -256,7 +256,7 @@ impl Opening {
             None => service::ready(),
             Some(before) => {
                 service::ready_in_place();
-                before.hear_out(is_first, groups.orders.clone())?;
+                before.hear_out(is_first, groups.orders.clone(), shared.clone())?;
             }
         }
         attend(&groups, signals, shared, board, started);
@@ -316,7 +316,8 @@ impl Windows {
         };
         let (board, live) = (self.board.clone(), self.live.clone());
         let place = (http.0, settings.http_names.clone());
-        let serve = move || site::serve(place.clone(), board.clone(), live.clone());
+        let token = settings.http_token.clone();
+        let serve = move || site::serve(place.clone(), board.clone(), live.clone(), token.clone());
         serve_when_free(self.is_first, "http", serve)
     }
 

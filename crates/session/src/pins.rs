@@ -183,6 +183,8 @@ struct PinList {
     running: Option<Plan>,
     /// True if its named locks are still held, and its variables in use, is to be asked.
     asks: bool,
+    /// Its place among the statements that a limit allows.
+    slot: Option<Box<dyn Guard>>,
 }
 
 /// All that makes a client keep its backend; a pointer, while nothing does.
@@ -272,9 +274,25 @@ impl Pins {
         self.shrink();
     }
 
+    /// Keeps the place of a statement among those that a limit allows, until
+    /// [`Pins::give_slot_back`].
+    pub fn hold_slot(&mut self, slot: Box<dyn Guard>) {
+        self.0.get_or_insert_default().slot = Some(slot);
+    }
+
+    /// The client is between statements.
+    pub fn give_slot_back(&mut self) {
+        if let Some(pins) = &mut self.0
+            && pins.slot.take().is_some()
+        {
+            self.shrink();
+        }
+    }
+
     fn shrink(&mut self) {
         let empty = |pins: &PinList| {
-            pins.list.is_empty() && pins.coming.is_none() && pins.running.is_none()
+            let is_planned = pins.coming.is_some() || pins.running.is_some();
+            pins.list.is_empty() && !is_planned && pins.slot.is_none()
         };
         if self.0.as_deref().is_some_and(empty) {
             self.0 = None;

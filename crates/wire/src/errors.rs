@@ -71,7 +71,7 @@ pub const NO_OPEN_CURSOR: ErrorCode = error(1421, "HY000");
 /// No more statements can be prepared.
 pub const PREPARED_COUNT: ErrorCode = error(1461, "42000");
 /// Onramp's own: a statement waited too long for a backend and was not executed; retryable. No
-/// server uses 9501 to 9511, so nobody takes them for a lock wait or a full server.
+/// server uses 9501 to 9513, so nobody takes them for a lock wait or a full server.
 pub const WAITED_TOO_LONG: ErrorCode = error(9501, "HY000");
 /// Onramp's own: as many statements wait in the group as may; nothing was executed; retryable.
 pub const LANE_FULL: ErrorCode = error(9502, "HY000");
@@ -95,6 +95,11 @@ pub const SERVER_PROTOCOL: ErrorCode = error(9509, "08S01");
 pub const UNRESTORED: ErrorCode = error(9510, "HY000");
 /// Onramp's own: clients of the account keep as many backends as they may.
 pub const KEPT_BACKENDS: ErrorCode = error(9511, "HY000");
+/// Onramp's own: an administrator rejects statements of this digest; nothing was executed.
+pub const REJECTED_DIGEST: ErrorCode = error(9512, "HY000");
+/// Onramp's own: as many statements of this digest run as an administrator allows; nothing was
+/// executed; retryable.
+pub const DIGEST_LIMIT: ErrorCode = error(9513, "HY000");
 /// The server (here: the pool) has no memory for another connection.
 pub const OUT_OF_RESOURCES: ErrorCode = error(1041, "08004");
 /// The user has as many connections as it may.

@@ -1,6 +1,7 @@
 //! The console's source: what the pool shows and does for administrators ([`console`]).
 //!
-//! The tables are in `tables.rs`, those that servers with a thread pool have in `servers.rs`. Sums
+//! The tables are in `tables.rs`, those that servers with a thread pool have in `servers.rs`, the
+//! commands in `commands.rs`. Sums
 //! come from what the groups publish; lists of clients and backends are asked of each group, in
 //! pages ([`crate::observe::listing`]).
 //!
@@ -9,7 +10,6 @@
 
 use crate::cluster::Cluster;
 use crate::config::ConsoleSettings;
-use crate::config::reload;
 use crate::group::shared::{Order, Shared};
 use crate::observe::figures::Figures;
 use crate::observe::figures::recent::Recent;
@@ -17,7 +17,6 @@ use crate::observe::listing::{BackendLine, ClientLine, Question, Questions, Said
 use crate::observe::log::{Event, note};
 use crate::observe::metrics::{Board, Sample};
 use crate::server::watched::lock_waits::LockWaits;
-use crate::statements::kill::jobs::KillEnd;
 use console::{Access, Account, Action, Listener, Refused, Row, Source, Table, Value};
 use reactor::address::listen_failure;
 use reactor::socket::{self, FileAccess};
@@ -65,6 +64,7 @@ const fn width_of(width: &[usize]) -> Option<usize> {
     }
 }
 
+mod commands;
 #[cfg(test)]
 mod page;
 mod recent;
@@ -329,44 +329,6 @@ impl Console {
         Ok(all)
     }
 
-    fn kill(&self, id: u64, query: bool) -> Result<String, Refused> {
-        let unknown = Refused::UnknownClient(id);
-        let Ok(id) = u32::try_from(id) else {
-            return Err(unknown);
-        };
-        let group = self.shared.group_of_client(id);
-        let said = self.ask(group, Wanted::Kill { id, query });
-        match said.map_err(Refused::Late)? {
-            Said::Killed(KillEnd::Done) if query => {
-                Ok(format!("the statement of client {id} is being ended"))
-            }
-            Said::Killed(KillEnd::Done) => Ok(format!("client {id} is closed")),
-            Said::Killed(KillEnd::Failed(why)) => Err(why.into()),
-            _ => Err(unknown),
-        }
-    }
-
-    fn carry_out(&self, action: &Action) -> Result<String, Refused> {
-        let done = match action {
-            Action::Pause => self.pause(true),
-            Action::Resume => self.pause(false),
-            Action::Drain | Action::Shutdown => Ok("the pool is ending".into()),
-            Action::Kill { id, query } => return self.kill(*id, *query),
-            Action::Reconnect => {
-                Order::Reconnect.tell_all(&self.groups);
-                Ok("connections to the server are replaced, each when its client has done".into())
-            }
-            Action::SwitchTo(name) => self.switch_to(name),
-            Action::Fenced(name) => {
-                let fenced = self.cluster().and_then(|cluster| cluster.fence(name));
-                fenced.map(|()| format!("'{name}' is taken to take no writes"))
-            }
-            Action::Reload => reload::reload(&self.shared),
-            Action::Set { name, value } => reload::set(&self.shared, name, value.as_deref()),
-        };
-        done.map_err(Refused::from)
-    }
-
     /// True of an account and a host whose login has not been logged in the last hour: a monitor
     /// logs in every few seconds.
     fn is_new(&self, account: &str, peer: &str) -> bool {
@@ -425,19 +387,6 @@ impl Console {
             }
             reactor::pause(QUIET_EVERY);
         }
-    }
-
-    /// Begins a pause, or ends it.
-    fn pause(&self, on: bool) -> Result<String, String> {
-        if self.shared.paused.swap(on, Relaxed) == on {
-            let state = if on { "already paused" } else { "not paused" };
-            return Err(format!("the pool is {state}"));
-        }
-        Order::Look.tell_all(&self.groups);
-        Ok(match on {
-            true => "paused: statements wait, except those of clients that hold a backend".into(),
-            false => "resumed".into(),
-        })
     }
 }
 

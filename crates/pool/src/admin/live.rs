@@ -103,6 +103,17 @@ impl Live {
         Some(rows.map(|rows| as_json(table, rows).to_string()))
     }
 
+    /// Carries out a command of the console, which waits for groups.
+    pub(crate) fn command(&self, text: &[u8]) -> Result<String, String> {
+        let source = self.source.get().ok_or("the pool does not serve yet")?;
+        let action = console::command(text, &**source)?;
+        let done = source.act("http", &action).map_err(|why| why.to_string());
+        if done.is_ok() {
+            source.has_answered(&action);
+        }
+        done
+    }
+
     fn shown(&self) -> Shown {
         self.shown
             .lock()

@@ -5,9 +5,10 @@
 //! waits for its server says so.
 
 use crate::admin::live::{self, Live};
+use crate::auth::secret::Secret;
 use crate::observe::log::{Event, note};
 use crate::observe::metrics::{self, Board};
-use httpd::{Answer, Names, Reply, Request, Status, kind};
+use httpd::{Answer, Names, Reply, Request, Site, Status, kind};
 use reactor::address::listen_failure;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -24,17 +25,57 @@ pub(crate) fn serve(
     (address, names): (SocketAddr, Names),
     board: Arc<Board>,
     live: Arc<Live>,
+    token: Option<Secret>,
 ) -> Result<(), String> {
     let wrong = |error| format!("http: {}", listen_failure(&address, &error));
     let listener = TcpListener::bind(address).map_err(wrong)?;
     let place = listener.local_addr().map_err(wrong)?;
-    let site = move |request: &Request<'_>| answer(&board, &live, request);
+    let site = PoolSite { board, live, token };
     httpd::serve(listener, names, site).map_err(wrong)?;
     note(
         Event::Http,
         format_args!("page at http://{place}/, figures at http://{place}/metrics"),
     );
     Ok(())
+}
+
+/// The site, and the token of who may give commands.
+struct PoolSite {
+    board: Arc<Board>,
+    live: Arc<Live>,
+    token: Option<Secret>,
+}
+
+impl Site for PoolSite {
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
+        let Some(post) = request.post else {
+            return answer(&self.board, &self.live, request);
+        };
+        let token = self.token.as_deref().map_or(&b""[..], str::as_bytes);
+        if token.is_empty() || !is_same(token, post.token) {
+            let why = "expected the token of http_token_file: Authorization: Bearer TOKEN";
+            note(
+                Event::ConsoleDenied,
+                format_args!("a command over HTTP has a wrong token"),
+            );
+            return Reply::text(Status::Unauthorized, why).into();
+        }
+        let (live, body) = (self.live.clone(), post.body.to_vec());
+        Answer::Later(Box::new(move || match live.command(&body) {
+            Ok(done) => Reply::text(Status::Ok, &done),
+            Err(why) => Reply::text(Status::BadRequest, &why),
+        }))
+    }
+
+    fn takes_post(&self, path: &str) -> bool {
+        path == "/command" && self.token.is_some()
+    }
+}
+
+/// Compares two tokens; the time does not tell where they differ.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differ = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
+    one.len() == other.len() && differ == 0
 }
 
 /// JSON, once there is some.

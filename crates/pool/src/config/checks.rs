@@ -13,7 +13,7 @@ use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
 use crate::config::mistakes::Mistakes;
-use crate::config::row::{Keys, Row};
+use crate::config::row::{Keys, Row, Value};
 use crate::config::rows::{
     ClusterKeys, ConsoleKeys, Limits, MemberKeys, OtelKeys, Require, SERVER, ServerKeys, Settings,
     USER_ROWS, UserAuth, UserKeys, account_source,
@@ -26,9 +26,11 @@ use crate::config::{
 use crate::server::upstream::Place;
 use cluster::{SERVERS_MAX, ServerSettings};
 use reactor::Address;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::auth::native;
+use wire::dsn::password;
 
 /// Checks the user that the pool becomes.
 pub(super) fn check_run_as(settings: &Settings) -> Result<(), String> {
@@ -198,6 +200,31 @@ pub(super) fn check_cluster(
         switch_max: typed.switch_max,
         promote_command: typed.promote_command,
     }))
+}
+
+/// Least bytes of the token for commands over HTTP.
+const TOKEN_MIN: usize = 16;
+
+/// The token for commands over HTTP, where a file is given for it.
+pub(super) fn check_http_token(
+    top: &Keys,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Secret>, String> {
+    let Some(Value::Text(path)) = top.get("http_token_file") else {
+        return Ok(None);
+    };
+    let wrong = |why: String| {
+        let why = why.trim_start_matches("password_file ");
+        top.placed(format!("http_token_file: {why}"))
+    };
+    let token: Secret = password::of_file(path).map_err(wrong)?.into();
+    warnings.extend(password::seen_by_others(Path::new(path), "a token"));
+    match token.as_bytes().len() {
+        TOKEN_MIN.. => Ok(Some(token)),
+        len => Err(wrong(format!(
+            "expected at least {TOKEN_MIN} bytes, got {len}"
+        ))),
+    }
 }
 
 /// The console, where an address is given for it.

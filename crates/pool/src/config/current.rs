@@ -95,7 +95,7 @@ impl Settings {
         }
         (self.tls, self.backend_tls) = (old.tls.clone(), old.backend_tls.clone());
         self.backend_proxy = old.backend_proxy;
-        self.console = old.console.clone();
+        (self.console, self.http_token) = (old.console.clone(), old.http_token.clone());
         self.otel = old.otel.clone();
         self.spool_folder_given = old.spool_folder_given;
         self.follow_shown(old, &mut changes);

@@ -14,11 +14,12 @@
 //! renewed certificate out. The same thread looks at their files.
 
 use crate::auth::certificate_reload as certificates;
-use crate::config::Settings;
 use crate::config::current::Changes;
 use crate::config::source::Source;
+use crate::config::{Settings, UserLimit};
 use crate::group::shared::Shared;
 use crate::observe::log::{self, Event, note};
+use reactor::Time;
 use signal_hook::consts::SIGUSR2;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -126,6 +127,42 @@ pub(crate) fn set(shared: &Shared, name: &str, value: Option<&str>) -> Result<St
     })
 }
 
+/// Puts another limit of a user in force, over reloads; none is what is written of it.
+///
+/// # Errors
+/// A sentence that says what is expected; everything is as before.
+pub(crate) fn set_of_user(
+    shared: &Shared,
+    user: &str,
+    name: &str,
+    value: Option<&str>,
+) -> Result<String, String> {
+    let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(source) = &mut *source else {
+        return Err(NO_SOURCE.into());
+    };
+    let (raw, mut settings, limits) = source.with_limit(UserLimit {
+        user: user.to_owned(),
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    })?;
+    follow(shared, &mut settings)?;
+    shared.put_in_force(settings);
+    source.has_put_in_force(raw);
+    source.keep_limits(limits);
+    Ok(match value {
+        Some(value) => format!("{name} of user '{user}' is {value}, until it is set to DEFAULT"),
+        None => format!("{name} of user '{user}' is as it was read"),
+    })
+}
+
+/// Limits of users that hold over reloads.
+pub(crate) fn limits_of_users(shared: &Shared) -> Vec<UserLimit> {
+    let source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let limits = source.as_ref().map(|source| source.limits().to_vec());
+    limits.unwrap_or_default()
+}
+
 /// Looks at files once a second, on a thread of its own that ends with the process: certificates
 /// and keys are read again when they have changed, and so are the settings, if they ask for that.
 pub(crate) fn watch(shared: &Arc<Shared>) {
@@ -135,6 +172,12 @@ pub(crate) fn watch(shared: &Arc<Shared>) {
             reactor::pause(EVERY);
             let settings = apart.settings();
             certificates::renew(&settings, false);
+            for digest in apart.rules.expire(Time::now()) {
+                note(
+                    Event::RuleEnded,
+                    format_args!("the rule for digest {digest:016x} has ended"),
+                );
+            }
             let has_changed = || {
                 let mut source = apart.source.lock().unwrap_or_else(PoisonError::into_inner);
                 source.as_mut().is_some_and(Source::has_changed)

@@ -63,6 +63,8 @@ table! {
             backend_proxy: ProxyProtocol,
             /// The console, if there is one.
             console: Option<ConsoleSettings>,
+            /// Token of who may give commands over HTTP; `None`: nobody may.
+            http_token: Option<Secret>,
             /// Destination of metrics and spans, if any.
             otel: Option<OtelSettings>,
             /// Every setting with its value, to be shown.
@@ -174,6 +176,13 @@ table! {
             /// addresses; up to 64. Others are refused, against [DNS rebinding](metrics.md#access).
             http_names: Names {
                 .of(Kind::List("names")).or_nothing("none")
+                .fixed()
+            }
+
+            /// File with the token, of 16 bytes or more, for [commands over
+            /// HTTP](console.md#commands-over-http).
+            http_token_file: Option<String> {
+                .of(Kind::Text("the path of a file")).or_nothing("no commands over HTTP")
                 .fixed()
             }
 
@@ -1026,6 +1035,11 @@ pub(crate) fn otel_rows() -> impl Iterator<Item = &'static Row> {
 /// The keys of `[[user]]`.
 pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
     USER_ROWS.iter().chain(LIMIT_ROWS)
+}
+
+/// The limits of a user.
+pub(crate) fn limit_rows() -> impl Iterator<Item = &'static Row> {
+    LIMIT_ROWS.iter()
 }
 
 impl FromValue for ProxyProtocol {

@@ -11,7 +11,10 @@
 
 use crate::config::from_files::{Stamp, stamp};
 use crate::config::options::PoolArgs;
-use crate::config::{Raw, Settings};
+use crate::config::{Raw, Settings, UserLimit};
+
+/// Limits of users that may be changed past the file.
+pub(crate) const LIMITS_MAX: usize = 100;
 
 /// The command line, and its file as it was.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub struct Source {
     args: PoolArgs,
     /// The settings in force, as written.
     raw: Raw,
+    /// Limits of users that hold over reloads.
+    limits: Vec<UserLimit>,
     /// The file when it was read last, and at the last look.
     read: Stamp,
     seen: Stamp,
@@ -36,6 +41,7 @@ impl Source {
         let source = Source {
             args,
             raw,
+            limits: Vec::new(),
             read,
             seen: read,
         };
@@ -55,7 +61,50 @@ impl Source {
         // In front of reading it: a change meanwhile is found by a later look.
         self.look();
         self.read = self.seen;
-        checked(self.args.clone().raw_again()?)
+        let mut raw = self.args.clone().raw_again()?;
+        // Of a user that is there no more.
+        self.limits.retain(|limit| raw.change_limit(limit).is_ok());
+        checked(raw)
+    }
+
+    /// The settings in force with another limit of a user, and all such limits with that.
+    ///
+    /// # Errors
+    /// One sentence about what cannot be used.
+    pub(crate) fn with_limit(
+        &self,
+        limit: UserLimit,
+    ) -> Result<(Raw, Settings, Vec<UserLimit>), String> {
+        let mut raw = self.raw.clone();
+        raw.change_limit(&limit)?;
+        let user = limit.user.clone();
+        let mut limits = self.limits.clone();
+        limits.retain(|other| (&other.user, &other.name) != (&limit.user, &limit.name));
+        if limit.value.is_some() {
+            limits.push(limit);
+        }
+        if limits.len() > LIMITS_MAX {
+            return Err(format!(
+                "{LIMITS_MAX} limits of users are changed already (SHOW RULES), which is the most"
+            ));
+        }
+        let (raw, settings) = checked(raw)?;
+        if !raw.holds_for(&user, &settings) {
+            return Err(format!(
+                "a pattern of the file fits '{user}' as well: change its limit there"
+            ));
+        }
+        Ok((raw, settings, limits))
+    }
+
+    /// Limits of users that hold over reloads.
+    pub(crate) fn limits(&self) -> &[UserLimit] {
+        &self.limits
+    }
+
+    /// These limits of users are in force now.
+    pub(crate) fn keep_limits(&mut self, limits: Vec<UserLimit>) {
+        self.limits = limits;
     }
 
     /// The settings in force with another value of one of them; none is what was read of it.

@@ -103,6 +103,20 @@ pub(crate) enum Refusal {
         /// True if that is known only behind the statement.
         has_run: bool,
     },
+    /// An administrator's rule rejects statements of its digest.
+    RejectedDigest {
+        /// The digest.
+        digest: u64,
+        /// The administrator's message, which may be empty.
+        message: String,
+    },
+    /// As many statements of its digest run or wait as an administrator's rule allows.
+    DigestLimit {
+        /// The digest.
+        digest: u64,
+        /// The limit.
+        max: usize,
+    },
     /// The statement waited too long for a backend.
     WaitedTooLong {
         /// Queue in which it waited.
@@ -323,7 +337,7 @@ const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
 
 impl Refusal {
     /// All names for counters.
-    pub(crate) const NAMES: [&'static str; 45] = [
+    pub(crate) const NAMES: [&'static str; 47] = [
         "clients",
         "group-full",
         "user-clients",
@@ -339,6 +353,8 @@ impl Refusal {
         "transaction-time",
         "kept-idle",
         "kept-backends",
+        "rejected-digest",
+        "digest-limit",
         "server-down",
         "draining",
         "command",
@@ -391,6 +407,8 @@ impl Refusal {
             Refusal::TransactionTime { .. } => "transaction-time",
             Refusal::KeptIdle { .. } => "kept-idle",
             Refusal::KeptBackends { .. } => "kept-backends",
+            Refusal::RejectedDigest { .. } => "rejected-digest",
+            Refusal::DigestLimit { .. } => "digest-limit",
             Refusal::ServerDown { .. } => "server-down",
             Refusal::Draining => "draining",
             Refusal::Command { .. } => "command",
@@ -437,6 +455,8 @@ impl Refusal {
                 | Refusal::LaneBytes { .. }
                 | Refusal::UserLaneFull { .. }
                 | Refusal::WaitedTooLong { .. }
+                | Refusal::RejectedDigest { .. }
+                | Refusal::DigestLimit { .. }
                 | Refusal::ServerDown { .. }
                 | Refusal::TooLong { .. }
                 | Refusal::Input { .. }
@@ -469,6 +489,8 @@ impl Refusal {
             Refusal::TransactionTime { .. } => errors::TRANSACTION_TIMEOUT,
             Refusal::KeptIdle { .. } => errors::KEPT_IDLE,
             Refusal::KeptBackends { .. } => errors::KEPT_BACKENDS,
+            Refusal::RejectedDigest { .. } => errors::REJECTED_DIGEST,
+            Refusal::DigestLimit { .. } => errors::DIGEST_LIMIT,
             Refusal::Draining => errors::SERVER_SHUTDOWN,
             Refusal::Command { .. } => errors::UNKNOWN_COM,
             Refusal::Interrupted => errors::QUERY_INTERRUPTED,
@@ -521,6 +543,8 @@ impl fmt::Display for Refusal {
             | Refusal::TransactionTime { .. }
             | Refusal::KeptIdle { .. }
             | Refusal::KeptBackends { .. }
+            | Refusal::RejectedDigest { .. }
+            | Refusal::DigestLimit { .. }
             | Refusal::TooLong { .. }
             | Refusal::Input { .. }
             | Refusal::TooSlow(_)
@@ -749,6 +773,19 @@ impl Refusal {
                     true => "what is uncommitted is rolled back; connect again later",
                     false => "nothing was executed, try again later",
                 }
+            ),
+            Refusal::RejectedDigest { digest, message } => {
+                let colon = if message.is_empty() { "" } else { ": " };
+                write!(
+                    f,
+                    "onramp: an administrator rejects this statement (REJECT DIGEST \
+                     '{digest:016x}'){colon}{message}; nothing was executed"
+                )
+            }
+            Refusal::DigestLimit { digest, max } => write!(
+                f,
+                "onramp: {max} such statements run or wait already (LIMIT DIGEST '{digest:016x}' TO \
+                 {max}); nothing was executed, try again later"
             ),
             Refusal::TooLong { len, max } => write!(
                 f,

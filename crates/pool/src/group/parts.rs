@@ -45,6 +45,7 @@ impl<N: Net> Group<N> {
             defaults: &self.defaults,
             settings: &self.settings,
             shared: &self.shared,
+            rules: &self.rules,
             index: self.index,
             drains: self.drain.is_ending(),
             address_at: self.server_status.address_at,

@@ -18,6 +18,7 @@ use crate::errors::totals::ErrorCounts;
 use crate::group::tokens::ClientId;
 use crate::limits::addresses::AddressLimits;
 use crate::limits::memory::{self, ClientMemory};
+use crate::limits::rules::Rules;
 use crate::limits::slow_readers::collecting::CollectingGroups;
 use crate::limits::spool::{BLOCK, OfAll, SpoolUse};
 use crate::limits::spool_jobs::{SpoolDone, SpoolJobs};
@@ -149,6 +150,8 @@ pub struct Shared {
     pub(crate) refusals: Refusals,
     /// Logins and ends of clients, for those who audit them.
     pub(crate) audit: Arc<AuditTrail>,
+    /// Rules about digests.
+    pub(crate) rules: Rules,
     /// Names of clients' programs.
     pub(crate) programs: Programs,
     /// Errors of the server, by number.
@@ -211,6 +214,7 @@ impl Shared {
             schemas_defined: SchemasDefined::default(),
             refusals: Refusals::default(),
             audit: Arc::default(),
+            rules: Rules::default(),
             programs: Programs::default(),
             lock_questions: LockQuestions::default(),
             accounts: Accounts::new(accounts_of(&settings.users)),

@@ -20,6 +20,7 @@ use crate::group::backends::outages::silence;
 use crate::group::clients::long_commands::LONG_COMMAND;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::rules::admit;
 use crate::observe::audit::end;
 use crate::observe::log::statement::StatementLog;
 use crate::statements::kill::meaning::kill_of_command;
@@ -47,15 +48,49 @@ fn is_uncounted<S>(client: &Client<S>) -> bool {
 impl<N: Net> Group<N> {
     /// Handles a command of a client that is idle.
     pub(crate) fn on_command(&mut self, key: ClientId, message: &[u8]) -> Handled {
-        if self.settings.statement_log == StatementLog::Off {
+        self.take_rules();
+        let is_logged = self.settings.statement_log != StatementLog::Off;
+        if !is_logged && self.rules.is_empty() {
             return self.carry_out(key, message);
         }
-        self.statement_logs.forget_error();
+        if is_logged {
+            self.statement_logs.forget_error();
+        }
         let handled = self.carry_out(key, message);
-        if handled == Handled::Used {
+        if let Some(client) = self.clients.get_mut(key)
+            && client.state() == ClientState::Idle
+        {
+            client.pins.give_slot_back();
+        }
+        if is_logged && handled == Handled::Used {
             self.logs().answered_here(key, message);
         }
         handled
+    }
+
+    /// Refuses a statement that a rule is against, and counts one that a rule limits. `None`: it
+    /// goes on.
+    pub(crate) fn keep_rules(
+        &mut self,
+        key: ClientId,
+        digest: impl FnOnce() -> u64,
+    ) -> Option<Handled> {
+        if self.rules.is_empty() {
+            return None;
+        }
+        let digest = digest();
+        let refusal = match admit(&self.rules, digest, self.net.now()) {
+            Ok(slot) => {
+                let client = self.clients.get_mut(key)?;
+                client.pins.hold_slot(Box::new(slot?));
+                return None;
+            }
+            Err(refusal) => refusal,
+        };
+        if let Some(client) = self.clients.get_mut(key) {
+            client.statement.digest = digest;
+        }
+        Some(self.answers().refuse_counted(key, &refusal))
     }
 
     fn carry_out(&mut self, key: ClientId, message: &[u8]) -> Handled {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Clients of a page.
 pub(crate) const PAGE: usize = 1000;
@@ -32,8 +33,13 @@ pub(crate) enum Wanted {
     Holder,
     /// All backends.
     Backends,
-    /// That a client, or its statement, is ended.
-    Kill { id: u32, query: bool },
+    /// That a client, or its statement, is ended; with `idle_for`, only if it has run nothing for so
+    /// long in its open transaction.
+    Kill {
+        id: u32,
+        query: bool,
+        idle_for: Option<Duration>,
+    },
 }
 
 /// A group's answer.

@@ -133,6 +133,7 @@ events! {
     ConsoleDenied "console-denied" Warning "a failed login at the console",
     ConsoleCommand "console-command" Warning
         "a command at the console; why, where it was refused",
+    RuleEnded "rule-ended" Info "the time of a rule for a digest is over",
     Listening "listening" Info "clients may connect",
     Failed "failed" Error "the pool, or a part of it, cannot go on; the message says why",
     Signal "signal" Info "settings are about to be read again: why, or why not yet",

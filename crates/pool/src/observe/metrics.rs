@@ -437,6 +437,9 @@ metrics! {
     Gauge Pool "onramp_pool_paused" []
         "1 between PAUSE and RESUME at the console."
         |pool, out| out.set(&[], pool.shared.paused.load(Relaxed));
+    Gauge Pool "onramp_pool_rules" []
+        "Digests with a rule (SHOW RULES)."
+        |pool, out| out.set(&[], pool.shared.rules.get().len());
     Gauge Process "process_start_time_seconds" []
         "Start of service, in seconds since 1970."
         |sample, out| out.set(&[], sample.began);

@@ -32,6 +32,7 @@ use crate::client::Client;
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::rules::RuleSet;
 use crate::limits::slow_readers::SlowReaders;
 use crate::scheduler::line::Line;
 use crate::scheduler::running::Running;
@@ -52,6 +53,7 @@ pub(crate) struct Matching<'a, S> {
     pub(crate) defaults: &'a GlobalDefaults,
     pub(crate) settings: &'a Settings,
     pub(crate) shared: &'a Shared,
+    pub(crate) rules: &'a RuleSet,
     /// The group's number.
     pub(crate) index: usize,
     /// It drains: nobody new is served.

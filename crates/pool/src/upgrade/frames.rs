@@ -10,7 +10,7 @@ use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
 /// The version of these messages and of the records in them. A process hands over only to one that
 /// speaks the same.
-pub(crate) const VERSION: u64 = 9;
+pub(crate) const VERSION: u64 = 10;
 /// The longest message.
 pub(crate) const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Length and kind.
@@ -46,6 +46,8 @@ pub(crate) enum Frame {
     /// A group to the one before it: it has the listeners, or those clients for which there is no
     /// reason why not.
     Taken(Vec<Option<String>>),
+    /// Old to new: rules of administrators, all of them, whenever they have changed.
+    Rules(Vec<u8>),
     /// Old to new: the right to accept can be taken. New to old: it is taken. Old to new, later: it
     /// is wanted back.
     Right,
@@ -87,6 +89,7 @@ impl Frame {
             Frame::Clients(_) => 8,
             Frame::Taken(_) => 9,
             Frame::Right => 10,
+            Frame::Rules(_) => 11,
         }
     }
 
@@ -117,7 +120,7 @@ impl Frame {
                 put_lenenc(out, u64::from(*greeted));
                 out.push(u8::from(*again));
             }
-            Frame::GlobalDefaults(bytes) => out.extend_from_slice(bytes),
+            Frame::GlobalDefaults(bytes) | Frame::Rules(bytes) => out.extend_from_slice(bytes),
             Frame::Clients(records) => {
                 put_list(out, records.iter(), |out, records| {
                     put_lenenc_bytes(out, &records.client);
@@ -206,6 +209,7 @@ impl Frame {
                 Ok((!why.is_empty()).then(|| words(&why)))
             })?),
             10 => Frame::Right,
+            11 => Frame::Rules(reader.rest().to_vec()),
             _ => return Err(reader.malformed("a kind of message").into()),
         };
         match reader.is_empty() {
@@ -269,6 +273,7 @@ mod tests {
                 },
             ]),
             Frame::Taken(vec![None, Some("full".into())]),
+            Frame::Rules(vec![4, 5]),
             Frame::Right,
         ]
     }
@@ -280,7 +285,7 @@ mod tests {
             frame.put(&mut out);
             assert_eq!(Frame::len_of(&out), Ok(Some(out.len())));
             assert_eq!(Frame::read(&out), Ok(frame.clone()));
-            if !matches!(frame, Frame::GlobalDefaults(_)) {
+            if !matches!(frame, Frame::GlobalDefaults(_) | Frame::Rules(_)) {
                 for len in FRAME_HEADER..out.len() {
                     assert!(Frame::read(&out[..len]).is_err(), "{frame:?} {len}");
                 }

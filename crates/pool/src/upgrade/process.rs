@@ -25,6 +25,7 @@
 pub(crate) mod giving;
 pub(crate) mod part;
 pub(crate) mod predecessor;
+pub(crate) mod rules;
 pub(crate) mod successor;
 pub(crate) mod taking;
 

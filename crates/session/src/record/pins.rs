@@ -54,6 +54,7 @@ impl PinList {
             coming: _,
             running: _,
             asks,
+            slot: _,
         } = self;
         put_list(out, list.iter(), |out, pin| {
             let Pin {

@@ -31,7 +31,8 @@ What does this client run, who holds the row, who is refused? The console answer
 | is it the server | `SHOW RUNNING`, `SHOW BACKENDS` |
 | what changed | `SHOW STATEMENTS LAST 5 MINUTES`, `SHOW USERS LAST 1 MINUTE` |
 | who has the backends | `SHOW HOLDERS` |
-| stop it | `KILL QUERY ID`, `KILL ID`, with the `id` of any of these |
+| stop it | `KILL QUERY ID`, `KILL ID`, with the `id` of any of these; `KILL USER 'app'` |
+| stop all like it | `REJECT DIGEST 'D'`, `LIMIT DIGEST 'D' TO 2`, with its `digest` |
 | what else there is | `HELP` |
 
 Set it up:
@@ -94,6 +95,17 @@ has none `running` or `held`. Ends with a drain, not with your connection |
 | `RESUME` | ends the pause |
 | `KILL [CONNECTION] ID` | closes a client and ends its statement |
 | `KILL QUERY ID` | ends its statement; the client gets error 1317 |
+| `KILL [QUERY] USER 'NAME'` | the same for all clients of an account, at this moment |
+| `KILL [QUERY] ADDRESS 'IP'` | for those from an address or a network (`10.0.0.0/8`) |
+| `KILL IDLE TRANSACTIONS OLDER THAN S` | closes clients that have run nothing for S seconds in an \
+open transaction |
+| `REJECT DIGEST 'D' [WITH 'MESSAGE'] [FOR S]` | refuses [statements of a digest](#rules) (error \
+9512), for S seconds or until `ALLOW` |
+| `LIMIT DIGEST 'D' TO N [FOR S]` | refuses those beyond N at once in all groups (error 9513); \
+who waits for a backend counts |
+| `ALLOW DIGEST 'D'` | takes either back |
+| `SET USER 'NAME' LIMIT KEY = VALUE` | changes a [limit of a user](settings.md#users) until it \
+is set to `DEFAULT`; connected clients of accounts of the server keep theirs |
 | `RECONNECT` | replaces each connection to the server as soon as no client uses it |
 | `SWITCH TO NAME` | [another server](several-servers.md#switchover) is written to, without an \
 error for clients |
@@ -106,6 +118,30 @@ backends_max = 40`, `SET statement_log = 'masked'`; lists are separated by comma
 | `SET NAME = DEFAULT` | restores the value read last, or the default |
 | `DRAIN` | as SIGTERM: no new clients; running work ends, then the pool |
 | `SHUTDOWN` | ends the pool at once |
+
+### Rules
+
+Rules and limits of users hold over reloads and [upgrades](upgrade.md), until a restart. `SHOW RULES` lists them. D is a digest as \
+`SHOW STATEMENTS` and `SHOW RUNNING` have it, or as many of its first digits as tell it from \
+the others there.
+
+A rule hits a command whose whole text has the digest: a query (of several statements, all of \
+them together) and each execution of a prepared statement, whenever that was prepared, but not \
+its preparation. What `EXECUTE`, `CALL` and triggers run within has no digest of its own. A \
+statement in the queue is refused when its turn comes; one that runs goes on (`KILL`). A \
+refused statement was not executed; a transaction stays open. A message has 300 bytes at most, \
+S is a year at most, N 100,000.
+
+### Commands over HTTP
+
+With `http_token_file`, the address of [`http`](settings.md#watching) takes them:
+
+```
+curl -H 'X-Onramp: 1' -H \"Authorization: Bearer $(cat token)\" \
+     --data \"REJECT DIGEST '9e1c' FOR 600\" http://127.0.0.1:9104/command
+```
+
+The answer is 200, or 400 with the reason, 401 for a wrong token, 403 without `X-Onramp`.
 
 `SET SESSION NAME` of a setting gets error 1229. Session variables that connectors set are \
 accepted and ignored.

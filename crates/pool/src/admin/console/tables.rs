@@ -5,9 +5,11 @@
 
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
 use crate::cluster::{MemberShown, word_of};
+use crate::config::reload::limits_of_users;
 use crate::config::{Origin, Settings, ShownSetting};
 use crate::group::shared::Shared;
 use crate::limits::memory::memory_of;
+use crate::limits::rules::{Effect, Rule};
 use crate::observe::figures::Stage;
 use crate::observe::figures::digests::{Entry, Sums};
 use crate::observe::metrics::{Named, PointShown, Sample, points};
@@ -132,6 +134,16 @@ tables! { TABLES DEFAULT_SCHEMA;
         "seen_seconds" Real(12) "time since the last one",
         "address" Text(21) "address of its client",
         "message" Text(31) "what it was told, with the limit",
+    }
+    "rules" "A rule that an administrator has set; see [Commands](#commands)." rules => {
+        "rule" Text(6) "reject or limit (statements of a digest); user (a limit of a user)",
+        "target" Text(20) "the digest, or the user",
+        "value" Text(24) "statements at once, or the limit and its value",
+        "running" Integer "statements that run or wait, counted for `limit`",
+        "refused" Integer(8) "statements that it has refused",
+        "seconds_left" Real(12) "time until it ends by itself",
+        "message" Text(20) "what clients hear",
+        "statement" Text(20) "text of the digest",
     }
     "version" "The program." version => {
         "name" Text "onramp",
@@ -512,6 +524,42 @@ fn refusals(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
         ]
     };
     Ok(all.into_iter().map(row).collect())
+}
+
+fn rules(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let now = reactor::Time::now();
+    let row = |(digest, rule): (&u64, &Rule)| {
+        let (kind, max, message) = match &rule.effect {
+            Effect::Reject(message) => ("reject", None, Some(message)),
+            Effect::Limit(max) => ("limit", Some(max), None),
+        };
+        let (running, refused) = rule.counts();
+        let known = sample.pool.as_ref();
+        let statement = known.and_then(|pool| pool.total.figures.digests.text(*digest));
+        let left = (rule.until != reactor::Time::NEVER).then(|| rule.until.since(now));
+        vec![
+            text(kind),
+            super::digest(*digest),
+            maybe(max, |max| text(max.to_string())),
+            maybe(max, |_| number(running)),
+            number(refused),
+            maybe(left, |left| seconds(left.as_secs_f64())),
+            maybe(message, |message| text(message.clone())),
+            maybe(statement, |statement| text(statement.to_string())),
+        ]
+    };
+    let mut rows: Vec<Row> = console.shared.rules.get().iter().map(row).collect();
+    rows.extend(limits_of_users(&console.shared).into_iter().map(|limit| {
+        let value = limit.value.unwrap_or_default();
+        let mut row = vec![
+            text("user"),
+            text(limit.user),
+            text(format!("{} = {value}", limit.name)),
+        ];
+        row.resize(8, Value::Null);
+        row
+    }));
+    Ok(rows)
 }
 
 fn version(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {

@@ -67,10 +67,12 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::KeptIdle { .. } => 49,
         Refusal::ServerProtocol(_) => 50,
         Refusal::KeptBackends { .. } => 51,
+        Refusal::RejectedDigest { .. } => 53,
+        Refusal::DigestLimit { .. } => 54,
     }
 }
 
-const NUMBERS: usize = 53;
+const NUMBERS: usize = 55;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -130,6 +132,17 @@ fn examples() -> Vec<(Refusal, &'static str)> {
                 has_run: false,
             },
             "onramp-kept-backends",
+        ),
+        (
+            Refusal::RejectedDigest {
+                digest: 7,
+                message: "too slow, see ticket 5".into(),
+            },
+            "onramp-rejected-digest",
+        ),
+        (
+            Refusal::DigestLimit { digest: 7, max: 2 },
+            "onramp-digest-limit",
         ),
         (
             Refusal::WaitedTooLong {

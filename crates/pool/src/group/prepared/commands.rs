@@ -124,8 +124,13 @@ impl<N: Net> Group<N> {
             Ok(chosen) => chosen,
             Err(outcome) => return self.follow_outcome(key, message, outcome),
         };
+        let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
+        let mode = (self.shared.server).lex_mode(&definition.session, capabilities);
+        if let Some(handled) = self.keep_rules(key, || definition.digest(mode)) {
+            self.retained.drop_long_data(self.clients.get_mut(key), id);
+            return handled;
+        }
         if definition.class.kills {
-            let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
             let said = kill.map(|kill| command_of(kill, Form::of(capabilities)));
             return self.on_kill(key, &said.unwrap_or_default(), kill);
         }

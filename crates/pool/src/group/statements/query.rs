@@ -46,11 +46,15 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let mode = client.lex_mode(&self.shared.server);
-        let digested = self.figures.digests.are_counted();
+        let digested = self.figures.digests.are_counted() || !self.rules.is_empty();
         let names = self.code_seen.names.tables();
         let seen = (self.current_input).seen(message, (sql, mode), digested, names);
         let names_none_of = (!seen.may_name).then_some(self.code_seen.version);
         let session = client.session.clone();
+        let text = Text { sql, mode, seen };
+        if let Some(handled) = self.keep_rules(key, || text.digest()) {
+            return handled;
+        }
         let guards = self.guards(SchemaText {
             sql,
             mode,
@@ -58,7 +62,6 @@ impl<N: Net> Group<N> {
             schema: Some(session.schema.as_deref().unwrap_or_default()),
             names_none_of: None,
         });
-        let text = Text { sql, mode, seen };
         let plan = self.judge(key, &guards, |judging| judging.text(&text, names_none_of));
         self.carry_out_plan(key, message, plan, Judged::Text(&text), guards)
     }

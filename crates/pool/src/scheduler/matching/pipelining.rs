@@ -83,7 +83,9 @@ impl<S> Matching<'_, S> {
         let input = client.input.as_ref().filter(|_| waits)?;
         let message = &input[..input.command_len()];
         let backend = self.backends.get(backend_id)?;
-        if !self.may_pipeline(client, message) {
+        // A rule is looked up when its turn comes.
+        if !self.may_pipeline(client, message) || self.rules.contains_key(&client.statement.digest)
+        {
             return None;
         }
         if self.takes_follower((key, client), backend, message) {

@@ -10,6 +10,7 @@ use crate::client::ClientState;
 use crate::config::test_settings;
 use crate::group::shared::Sizes;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::rules::RuleSet;
 use crate::limits::spool::Spool;
 use crate::scheduler::lane::{LaneName, Waiting};
 use crate::server::facts::ServerFacts;
@@ -46,6 +47,7 @@ pub(crate) struct Bench {
     defaults: GlobalDefaults,
     settings: Arc<Settings>,
     pub(crate) shared: Shared,
+    rules: RuleSet,
     sessions: Interner,
 }
 
@@ -78,6 +80,7 @@ impl Bench {
             defaults: GlobalDefaults::default(),
             settings: shared.settings(),
             shared,
+            rules: RuleSet::new(),
             sessions: Interner::default(),
         }
     }
@@ -94,6 +97,7 @@ impl Bench {
             defaults: &self.defaults,
             settings: &self.settings,
             shared: &self.shared,
+            rules: &self.rules,
             index: 0,
             drains: false,
             address_at: Time::NEVER,

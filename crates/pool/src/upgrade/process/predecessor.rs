@@ -8,11 +8,12 @@
 //! the last client the successor is the pool: from then on this process only ends. While the
 //! process before this one still hands over, this one stays, and passes on what it is given.
 
+use crate::config::reload::limits_of_users;
 use crate::group::shared::{Order, Shared};
 use crate::observe::log::{Event, note};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{Frame, VERSION};
-use crate::upgrade::process::{LISTEN_EVERY, Progress, STEP_MAX, Steps};
+use crate::upgrade::process::{LISTEN_EVERY, Progress, STEP_MAX, Steps, rules};
 use crate::upgrade::process::{RELEASE_MAX, name_of_process, take_released};
 use reactor::handover::{self, Peer};
 use reactor::{Right, Sender, Time};
@@ -227,7 +228,9 @@ impl Predecessor {
             return refuse(&mut channel, why);
         }
         self.right.offer();
-        let sent = channel.send(&Frame::Right, &[]).map_err(words);
+        let rules = channel.send(&rules::message(&self.shared), &[]);
+        let sent = rules.and_then(|()| channel.send(&Frame::Right, &[]));
+        let sent = sent.map_err(words);
         let why = match sent.and_then(|()| next(&mut channel)) {
             Ok(Frame::Right) => None,
             Ok(Frame::Refused { why }) | Err(why) => Some(why),
@@ -253,7 +256,16 @@ impl Predecessor {
     fn hand_over(&self, peer: Peer, begin: Time) -> Result<(), String> {
         let (mut said, mut is_drained, mut is_first) = (begin, false, false);
         let mut is_passed_on = false;
+        let mut rules = None;
         loop {
+            let now = (self.shared.rules.version(), limits_of_users(&self.shared));
+            if let Some(channel) = &mut *self.lock()
+                && rules.as_ref() != Some(&now)
+            {
+                // Where that fails, so does what is received.
+                let _ = channel.send(&rules::message(&self.shared), &[]);
+                rules = Some(now);
+            }
             match self.lock().as_mut().map(Channel::receive).transpose()? {
                 // The main thread has said goodbye: the process ends.
                 None => return Ok(()),

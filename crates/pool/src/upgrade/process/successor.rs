@@ -6,11 +6,11 @@
 //!
 //! Invariant: nothing is asked of the old process before the new one could serve.
 
-use crate::group::shared::Order;
+use crate::group::shared::{Order, Shared};
 use crate::observe::log::{Event, note};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{Frame, VERSION};
-use crate::upgrade::process::{LISTEN_EVERY, STEP_MAX, name_of_process, take_released};
+use crate::upgrade::process::{LISTEN_EVERY, STEP_MAX, name_of_process, rules, take_released};
 use reactor::handover::{self, Peer};
 use reactor::{Right, Sender, Time};
 use std::ffi::OsString;
@@ -202,6 +202,7 @@ impl Before {
         &mut self,
         listening: &Receiver<Result<(), String>>,
         groups: &[Sender<Order>],
+        shared: &Shared,
     ) -> Result<(), String> {
         let wrong = |why: &str| format!("upgrade: process {} {why}", self.peer.pid);
         // Where it is gone already, that is what is received.
@@ -224,6 +225,7 @@ impl Before {
             }
             match self.channel.receive().map_err(|why| wrong(&why))? {
                 Come::Nothing => continue,
+                Come::Frame(Frame::Rules(rules), _) => rules::take_over(shared, &rules),
                 Come::Frame(Frame::Right, _) if self.right.take_offered() => {
                     let _ = self.channel.send(&Frame::Right, &[]);
                 }
@@ -270,13 +272,20 @@ impl Before {
         mut self,
         is_over: Arc<AtomicBool>,
         groups: Vec<Sender<Order>>,
+        shared: Arc<Shared>,
     ) -> Result<(), String> {
         let words = |error: std::io::Error| error.to_string();
         self.channel.wait_at_most(None).map_err(words)?;
         let pid = self.peer.pid;
-        let last = self.last.take();
+        let mut last = self.last.take();
         let right = self.right.clone();
-        let hear = move || match last.map_or_else(|| self.channel.receive(), Ok) {
+        let mut next = move || loop {
+            match last.take().map_or_else(|| self.channel.receive(), Ok) {
+                Ok(Come::Frame(Frame::Rules(rules), _)) => rules::take_over(&shared, &rules),
+                other => return other,
+            }
+        };
+        let mut hear = move || match next() {
             Ok(Come::Frame(Frame::Right, _)) => {
                 Order::Keep.tell_all(&groups);
                 right.give_back();
