@@ -78,6 +78,7 @@ mod restore_in_one_write;
 mod restored_sessions;
 mod roles;
 mod rotation;
+mod rules;
 mod scheduling;
 mod server_crashes;
 mod server_names;

@@ -16,7 +16,7 @@ fn client(pool: &Pool) -> Client {
 }
 
 /// Looks at an answer that has rows, or none, in the end.
-const LOOKS_MAX: usize = 100_000;
+pub(crate) const LOOKS_MAX: usize = 100_000;
 
 /// The first row of an answer that has rows in the end.
 pub(crate) fn first_row(console: &mut Client, text: &str) -> Vec<String> {

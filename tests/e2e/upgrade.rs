@@ -4,9 +4,12 @@
 //! transactions) is asked for behind each upgrade. A successor that stops at a step is one of the
 //! test's own, which speaks the messages of an upgrade by hand.
 
+use crate::console::{CONSOLE, admin, rows};
+use crate::on_call::{LOOKS_MAX, first_row};
+use crate::rules::digest_of;
 use crate::world::{
-    HOLD, app, binary, config, config_file, console_of, direct, found, login, mysql, own_server,
-    pooled, pooled_servers, says, server, tls,
+    HOLD, app, begin, binary, config, config_file, console_of, direct, found, login, mysql,
+    own_server, pooled, pooled_servers, says, server, tls,
 };
 use reactor::{Address, Right, handover};
 use std::collections::BTreeSet;
@@ -29,7 +32,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// The longest that a message may take under gdb, which reads all symbols of the program first.
 const GDB_LIMIT: Duration = Duration::from_secs(90);
 /// The version of the messages that are said by hand here.
-const VERSION: u8 = 9;
+const VERSION: u8 = 10;
 
 /// A pool with these settings, and how another one like it is started.
 struct Line {
@@ -173,6 +176,60 @@ fn sessions_go_to_the_next_process_and_to_the_one_after() {
             assert!(all.iter().all(|rich| rich.id != id), "{id}");
             all.push(Rich::new(line.address(), all.len()));
         }
+    }
+}
+
+#[test]
+fn rules_go_to_the_next_process_also_while_clients_do() {
+    for real in pooled_servers() {
+        let name = format!("upgrade-rules-{:?}.toml", real.flavour());
+        let extra = format!("backends_max = 8\ngroups = 2\n{CONSOLE}");
+        let mut line = Line::start(real, &name, &extra);
+        let mut old_console = admin(&console_of(&line.pool));
+        let (mut client, mut busy) = (login(line.address(), &app()), login(line.address(), &app()));
+        client.must("SELECT 'first'");
+        client.must("DO 'second'");
+        let first = digest_of(&mut old_console, "SELECT ?");
+        let second = digest_of(&mut old_console, "DO ?");
+        old_console.must(&format!("REJECT DIGEST '{first}' WITH 'no' FOR 600"));
+        old_console.must("SET USER 'app' LIMIT clients_max = 2");
+        let id = busy.value("SELECT CONNECTION_ID() FROM DUAL");
+        begin(&mut busy, HOLD);
+        busy.receive().unwrap();
+        busy.send(&[(Command::Query, b"SELECT SLEEP(60) FROM DUAL")])
+            .unwrap();
+        first_row(
+            &mut old_console,
+            &format!("SELECT id FROM running WHERE id = {id}"),
+        );
+        let old = line.begin_upgrade();
+        // The client may be at either process.
+        assert_eq!(client.failure("SELECT 'first'").code, 9512);
+        line.pool.wait_for("event=listening").unwrap();
+        old_console.must(&format!("REJECT DIGEST '{second}'"));
+        let refused = (0..LOOKS_MAX).any(|_| {
+            let outcomes = client.query("DO 'second'").unwrap();
+            matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 9512)
+        });
+        assert!(refused, "the new process has not heard of it");
+        old_console.must(&format!("KILL {id}"));
+        let (status, said) = old.wait();
+        assert!(status.success(), "{said}");
+        let mut console = admin(&console_of(&line.pool));
+        let question = "SELECT rule, target, value, message, seconds_left BETWEEN 1 AND 600 \
+                        FROM rules ORDER BY target = ";
+        let shown = rows(
+            &mut console,
+            &format!("{question}'app', target = '{second}'"),
+        );
+        let expected = [
+            ["reject", &first, "NULL", "no", "1"],
+            ["reject", &second, "NULL", "", "NULL"],
+            ["user", "app", "clients_max = 2", "NULL", "NULL"],
+        ];
+        assert_eq!(shown, expected);
+        let _another = login(line.address(), &app());
+        assert!(Client::connect(line.address(), &app()).is_err());
     }
 }
 
@@ -1084,7 +1141,7 @@ impl LastOfOld {
         match self {
             LastOfOld::Accepts => return,
             LastOfOld::SpeaksAnotherVersion => {
-                return refused("it speaks version 9 of the hand-over, not 1");
+                return refused("it speaks version 10 of the hand-over, not 1");
             }
             _ => {}
         }

@@ -30,6 +30,7 @@ fn check(text: &str) -> Result<Settings, String> {
 /// Every setting that names a file, with a file that does.
 const FILES: &str = r#"
         listen = "127.0.0.1:6033"
+        http_token_file = "DIR/token"
         [backend]
         address = "127.0.0.1:3306"
         tls = "verify_ca"
@@ -66,6 +67,7 @@ fn no_setting_has_a_pipe_waited_for() {
         ("cert", include_str!("../../../testkit/tls/cert.pem")),
         ("key", include_str!("../../../testkit/tls/key.pem")),
         ("password", "secret"),
+        ("token", "0123456789abcdef"),
     ] {
         std::fs::write(folder.join(name), text).unwrap();
     }

@@ -137,13 +137,13 @@ tables! { TABLES DEFAULT_SCHEMA;
     }
     "rules" "A rule that an administrator has set; see [Commands](#commands)." rules => {
         "rule" Text(6) "reject or limit (statements of a digest); user (a limit of a user)",
-        "target" Text(20) "the digest, or the user",
-        "value" Text(24) "statements at once, or the limit and its value",
+        "target" Text(16) "the digest, or the user",
+        "value" Text(20) "statements at once, or the limit and its value",
         "running" Integer "statements that run or wait, counted for `limit`",
         "refused" Integer(8) "statements that it has refused",
         "seconds_left" Real(12) "time until it ends by itself",
-        "message" Text(20) "what clients hear",
-        "statement" Text(20) "text of the digest",
+        "message" Text(15) "what clients hear",
+        "statement" Text(15) "text of the digest",
     }
     "version" "The program." version => {
         "name" Text "onramp",

@@ -1,0 +1,328 @@
+//! Acting: rules about digests, limits of users, and KILL of many, at the console and over HTTP.
+
+use crate::console::{admin, rows, start};
+use crate::metrics::place_of;
+use crate::on_call::{LOOKS_MAX, first_row};
+use crate::world::{HOLD, app, fresh_schema, login, pooled_servers, says};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use testkit::client::Client;
+use testkit::reply::Failure;
+use wire::capabilities::MULTI_STATEMENTS;
+use wire::command::Command;
+
+/// Digest of a statement that the pool has run, by its text without values.
+pub(crate) fn digest_of(console: &mut Client, text: &str) -> String {
+    let question = format!("SELECT digest FROM statements WHERE statement = '{text}'");
+    first_row(console, &question).remove(0)
+}
+
+fn fails(client: &mut Client, prepared: u32) -> Failure {
+    let outcomes = client.execute(prepared, &[Some(b"1")], false).unwrap();
+    outcomes.last().unwrap().failure().clone()
+}
+
+#[test]
+fn a_rejected_digest_is_refused_in_every_form_and_nothing_else_is() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "rules-reject.toml", "backends_max = 4\ngroups = 2");
+        fresh_schema(real, "rules");
+        let account = app().schema("rules").with(MULTI_STATEMENTS);
+        let (mut client, mut console) = (login(&pool.address, &account), admin(&place));
+        client.must("CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB");
+        client.must("SELECT id FROM t WHERE id = 7");
+        let prepared = client.prepare("SELECT id, ? FROM t").id;
+        client.execute(prepared, &[Some(b"1")], false).unwrap();
+        let both = "SELECT id FROM t WHERE id = 7; SELECT 1";
+        client.must(both);
+        let digest = digest_of(&mut console, "SELECT id FROM t WHERE id = ?");
+        let of_prepared = digest_of(&mut console, "SELECT id, ? FROM t");
+        let of_both = digest_of(&mut console, "SELECT id FROM t WHERE id = ? ; SELECT ?");
+        let long = "x".repeat(301);
+        for (text, why) in [
+            ("REJECT DIGEST ''", "expected up to 16 hexadecimal digits"),
+            (
+                "REJECT DIGEST 'ab' FOR 0",
+                "no digest that is known begins with",
+            ),
+            (
+                "ALLOW DIGEST '00000000000000ff'",
+                "there is no rule for digest",
+            ),
+            (
+                &format!("REJECT DIGEST '{digest}' WITH '{long}'"),
+                "at most 300 bytes, got 301",
+            ),
+            (
+                &format!("REJECT DIGEST '{digest}' FOR 0"),
+                "1 to 31536000 seconds, got 0",
+            ),
+            (
+                &format!("LIMIT DIGEST '{digest}' TO 0"),
+                "expected 1 to 100000, got 0",
+            ),
+            (
+                &format!("LIMIT DIGEST '{digest}' TO 100001"),
+                "expected 1 to 100000",
+            ),
+        ] {
+            let said = console.failure(text);
+            assert!(said.message.contains(why), "{text}: {said:?}");
+        }
+        client.must(HOLD);
+        client.must("INSERT INTO t VALUES (7)");
+        console.must(&format!(
+            "REJECT DIGEST '{}' WITH 'ticket 7'",
+            &digest[..12]
+        ));
+        let refused = client.failure("select id from t where id = 99");
+        assert_eq!(refused.code, 9512, "{refused:?}");
+        let words = format!("(REJECT DIGEST '{digest}'): ticket 7; nothing was executed");
+        says(&refused.message, &words);
+        // Another digest: that of the whole text, and with other words.
+        client.must(both);
+        assert_eq!(client.value("SELECT id FROM t WHERE id < 9"), "7");
+        client.must("ROLLBACK");
+        assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0", "it was open");
+        console.must(&format!("REJECT DIGEST '{of_prepared}'"));
+        console.must(&format!("REJECT DIGEST '{of_both}'"));
+        assert_eq!(fails(&mut client, prepared).code, 9512);
+        let again = client.prepare("SELECT id, ? FROM t").id;
+        assert_eq!(fails(&mut client, again).code, 9512);
+        assert_eq!(client.failure(both).code, 9512);
+        client.must("SELECT 1");
+        let shown = "SELECT rule, refused, message, statement FROM rules WHERE target = ";
+        let shown = rows(&mut console, &format!("{shown}'{digest}'"));
+        assert_eq!(
+            shown,
+            [["reject", "1", "ticket 7", "SELECT id FROM t WHERE id = ?"]]
+        );
+        assert_eq!(rows(&mut console, "SHOW RULES").len(), 3);
+        let count = "SELECT value FROM stats WHERE name = 'onramp_pool_errors_total' AND labels \
+                     = 'reason=rejected-digest' AND value = 4";
+        first_row(&mut console, count);
+        let line = pool.wait_for("reason=rejected-digest").unwrap();
+        says(&line, &format!("event=refused client=127.0.0.1:"));
+        says(&line, &format!("digest={digest}"));
+        console.must("RELOAD");
+        assert_eq!(client.failure(both).code, 9512, "a reload keeps it");
+        for digest in [&digest, &of_prepared, &of_both] {
+            console.must(&format!("ALLOW DIGEST '{digest}'"));
+        }
+        client.must("SELECT id FROM t WHERE id = 7");
+        client.must(both);
+        client.execute(prepared, &[Some(b"1")], false).unwrap();
+        assert!(rows(&mut console, "SHOW RULES").is_empty());
+        // One that ends by itself.
+        console.must(&format!("REJECT DIGEST '{digest}' FOR 1"));
+        pool.wait_for("event=rule-ended").unwrap();
+        client.must("SELECT id FROM t WHERE id = 7");
+    }
+}
+
+#[test]
+fn what_waits_is_refused_when_its_turn_comes() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "rules-queue.toml", "backends_max = 1\ngroups = 1");
+        let (mut holder, mut waits) = (login(&pool.address, &app()), login(&pool.address, &app()));
+        let mut console = admin(&place);
+        waits.must("SELECT 'queued'");
+        waits.must("SELECT 'queued'");
+        let digest = digest_of(&mut console, "SELECT ?");
+        holder.must(HOLD);
+        waits.send(&[(Command::Query, b"SELECT 'queued'")]).unwrap();
+        first_row(
+            &mut console,
+            "SELECT id FROM clients WHERE state = 'waiting'",
+        );
+        console.must(&format!("REJECT DIGEST '{digest}'"));
+        holder.must("COMMIT");
+        let outcomes = waits.receive().unwrap();
+        assert_eq!(outcomes[0].failure().code, 9512);
+        console.must(&format!("ALLOW DIGEST '{digest}'"));
+        waits.must("SELECT 'queued'");
+    }
+}
+
+#[test]
+fn a_limited_digest_runs_so_often_at_once_in_all_groups() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "rules-limit.toml", "backends_max = 8\ngroups = 2");
+        let mut clients: Vec<_> = (0..4).map(|_| login(&pool.address, &app())).collect();
+        let mut console = admin(&place);
+        clients[0].must("SELECT SLEEP(0)");
+        let digest = digest_of(&mut console, "SELECT SLEEP ( ? )");
+        console.must(&format!("LIMIT DIGEST '{digest}' TO 2"));
+        let running = |n: usize| format!("SELECT refused FROM rules WHERE running = {n}");
+        for client in &mut clients[..2] {
+            client
+                .send(&[(Command::Query, b"SELECT SLEEP(60)")])
+                .unwrap();
+        }
+        first_row(&mut console, &running(2));
+        for client in &mut clients[2..] {
+            let refused = client.failure("SELECT SLEEP(0)");
+            assert_eq!(refused.code, 9513, "{refused:?}");
+            says(&refused.message, &format!("(LIMIT DIGEST '{digest}' TO 2)"));
+            client.must("SELECT 1");
+        }
+        assert_eq!(first_row(&mut console, &running(2)), ["2"]);
+        console.must(&format!("LIMIT DIGEST '{digest}' TO 3"));
+        clients[2].must("SELECT SLEEP(0)");
+        console.must("KILL QUERY USER 'app'");
+        for client in &mut clients[..2] {
+            client.receive().unwrap();
+        }
+        first_row(&mut console, &running(0));
+        // One that is answered by the pool, or whose client leaves, counts no more.
+        clients[0]
+            .send(&[(Command::Query, b"SELECT SLEEP(60)")])
+            .unwrap();
+        first_row(&mut console, &running(1));
+        drop(clients.remove(0));
+        first_row(&mut console, &running(0));
+        clients[1].must("SELECT SLEEP(0)");
+    }
+}
+
+#[test]
+fn many_are_ended_by_account_address_and_idle_transaction() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "rules-kill.toml", "backends_max = 4\ngroups = 2");
+        let (mut holder, mut other) = (login(&pool.address, &app()), login(&pool.address, &app()));
+        let mut console = admin(&place);
+        holder.must(HOLD);
+        other.must("SELECT 1");
+        console.must("KILL IDLE TRANSACTIONS OLDER THAN 3600");
+        console.must("KILL USER 'nobody'");
+        console.must("KILL ADDRESS '192.0.2.0/24'");
+        console.must("KILL QUERY USER 'app'");
+        holder.must("SELECT 1");
+        let wrong = console.failure("KILL ADDRESS 'here'");
+        says(&wrong.message, "expected an address or a network");
+        console.must("KILL IDLE TRANSACTIONS OLDER THAN 0");
+        assert!(holder.query("SELECT 1").is_err());
+        other.must("SELECT 1");
+        for command in ["KILL USER 'app'", "KILL ADDRESS '127.0.0.0/8'"] {
+            let mut client = login(&pool.address, &app());
+            console.must(command);
+            assert!(client.query("SELECT 1").is_err(), "{command}");
+            let line = pool
+                .wait_for(&format!("'admin' has said {command}"))
+                .unwrap();
+            says(&line, "event=console-command");
+        }
+        assert!(other.query("SELECT 1").is_err());
+        login(&pool.address, &app()).must("SELECT 1");
+        says(&pool.wait_for("event=killed").unwrap(), "account=\"app\"");
+    }
+}
+
+#[test]
+fn a_limit_of_a_user_holds_over_a_reload_until_it_is_taken_back() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "rules-user.toml", "groups = 2");
+        let mut console = admin(&place);
+        for (text, why) in [
+            (
+                "SET USER 'nobody' LIMIT clients_max = 1",
+                "no [[user]] named 'nobody'",
+            ),
+            (
+                "SET USER 'app' LIMIT password = 'x'",
+                "expected one of clients_max, ",
+            ),
+            ("SET USER 'app' LIMIT clients_max = 0", "clients_max"),
+            (
+                "SET USER 'app' LIMIT clients_max = many",
+                "expected a number from 1",
+            ),
+        ] {
+            let said = console.failure(text);
+            assert!(said.message.contains(why), "{text}: {said:?}");
+        }
+        let _first = login(&pool.address, &app());
+        console.must("SET USER 'app' LIMIT clients_max = 1");
+        let refused = || Client::connect(&pool.address, &app()).err().unwrap();
+        says(&refused().to_string(), "clients_max of this user is 1");
+        console.must("RELOAD");
+        says(&refused().to_string(), "clients_max of this user is 1");
+        let shown = rows(&mut console, "SELECT rule, target, value FROM rules");
+        assert_eq!(shown, [["user", "app", "clients_max = 1"]]);
+        console.must("SET USER 'app' LIMIT clients_max = DEFAULT");
+        login(&pool.address, &app()).must("SELECT 1");
+        assert!(rows(&mut console, "SHOW RULES").is_empty());
+    }
+}
+
+/// The status and the body of the answer to a command over HTTP.
+fn post(place: &str, headers: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(place).unwrap();
+    let len = body.len();
+    let asked = format!(
+        "POST /command HTTP/1.1\r\nHost: {place}\r\n{headers}Content-Length: {len}\r\n\r\n{body}"
+    );
+    stream.write_all(asked.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, body.to_owned())
+}
+
+#[test]
+fn commands_come_over_http_with_the_token_and_the_header_alone() {
+    for real in pooled_servers() {
+        let token = real.folder().join("http.token");
+        std::fs::write(&token, "0123456789abcdef\n").unwrap();
+        let extra = format!(
+            "http = \"127.0.0.1:0\"\nhttp_token_file = \"{}\"",
+            token.display()
+        );
+        let (pool, console) = start(real, "rules-http.toml", &extra);
+        let place = place_of(&pool);
+        let mut console = admin(&console);
+        let mut client = login(&pool.address, &app());
+        client.must("SELECT 'x'");
+        let digest = digest_of(&mut console, "SELECT ?");
+        let reject = format!("REJECT DIGEST '{digest}' FOR 600");
+        let (header, bearer) = (
+            "X-Onramp: 1\r\n",
+            "Authorization: Bearer 0123456789abcdef\r\n",
+        );
+        let wrong = "Authorization: Bearer 0123456789abcdeg\r\n";
+        for (headers, status) in [
+            (bearer.to_owned(), 403),
+            (header.to_owned(), 401),
+            (format!("{header}{wrong}"), 401),
+            (format!("{header}Host: evil.example\r\n{bearer}"), 403),
+        ] {
+            let (got, body) = post(&place, &headers, &reject);
+            assert_eq!(got, status, "{headers}: {body}");
+        }
+        client.must("SELECT 'x'");
+        let headers = format!("{header}{bearer}");
+        let (status, said) = post(&place, &headers, &reject);
+        assert_eq!(status, 200, "{said}");
+        says(
+            &said,
+            &format!("statements of digest {digest} get error 9512"),
+        );
+        assert_eq!(client.failure("SELECT 'x'").code, 9512);
+        says(
+            &pool.wait_for("'http' has said REJECT DIGEST").unwrap(),
+            "event=console-command",
+        );
+        for (text, why) in [
+            ("SHOW RULES", "expected a command"),
+            ("KILL 77", "Unknown thread"),
+        ] {
+            let (status, said) = post(&place, &headers, text);
+            assert_eq!(status, 400, "{said}");
+            says(&said, why);
+        }
+        let (status, said) = post(&place, &headers, "KILL USER 'app'");
+        assert_eq!((status, said.as_str()), (200, "1 clients are closed\n"));
+        assert!((0..LOOKS_MAX).any(|_| client.query("SELECT 1").is_err()));
+    }
+}
