@@ -1119,7 +1119,7 @@ impl LastOfOld {
     fn refusal(self) -> Option<&'static str> {
         match self {
             LastOfOld::Accepts => Some("it has closed the connection"),
-            LastOfOld::SpeaksAnotherVersion => Some("speaks version 9 of the hand-over"),
+            LastOfOld::SpeaksAnotherVersion => Some("speaks version 10 of the hand-over"),
             LastOfOld::LeavesAnotherThatAccepts => Some("has ended, and another one accepts"),
             LastOfOld::SaysThatItGoesOn => Some("goes on as before: a group has failed"),
             _ => None,

@@ -15,7 +15,7 @@ use std::net::{Shutdown, TcpStream};
 const HEADERS_MAX: usize = 64;
 /// Bytes read at once.
 const PIECE: usize = 4096;
-/// What stands in front of a token.
+/// Scheme in front of a token.
 const BEARER: &[u8] = b"Bearer ";
 /// Reads in a row before others have their turn.
 const PIECES_MAX: usize = 8;

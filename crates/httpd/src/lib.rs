@@ -68,7 +68,7 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The value of the header `Accept`; empty where there is none.
     pub accept: &'a str,
-    /// What a POST has; `None`: GET or HEAD.
+    /// Token and body of a POST; `None`: GET or HEAD.
     pub post: Option<Post<'a>>,
 }
 

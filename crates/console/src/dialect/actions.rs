@@ -1,4 +1,7 @@
 //! Commands: what an administrator may ask for, and how it is read.
+//!
+//! A command is read here from the tokens of its text, and shown again as it is written, for the
+//! log. Carrying it out, and the bounds of its numbers, are left to [`crate::Source::act`].
 
 use super::{Asked, Reader, unquoted};
 use crate::answer::Wrong;

@@ -1,7 +1,7 @@
 //! The console's source: what the pool shows and does for administrators ([`console`]).
 //!
 //! The tables are in `tables.rs`, those that servers with a thread pool have in `servers.rs`, the
-//! commands in `commands.rs`. Sums
+//! commands in `acting.rs`. Sums
 //! come from what the groups publish; lists of clients and backends are asked of each group, in
 //! pages ([`crate::observe::listing`]).
 //!
@@ -64,7 +64,7 @@ const fn width_of(width: &[usize]) -> Option<usize> {
     }
 }
 
-mod commands;
+mod acting;
 #[cfg(test)]
 mod page;
 mod recent;

@@ -784,8 +784,8 @@ impl Refusal {
             }
             Refusal::DigestLimit { digest, max } => write!(
                 f,
-                "onramp: {max} such statements run or wait already (LIMIT DIGEST '{digest:016x}' TO \
-                 {max}); nothing was executed, try again later"
+                "onramp: {max} such statements run or wait already (LIMIT DIGEST '{digest:016x}' \
+                 TO {max}); nothing was executed, try again later"
             ),
             Refusal::TooLong { len, max } => write!(
                 f,

@@ -33,8 +33,8 @@ pub(crate) enum Wanted {
     Holder,
     /// All backends.
     Backends,
-    /// That a client, or its statement, is ended; with `idle_for`, only if it has run nothing for so
-    /// long in its open transaction.
+    /// That a client, or its statement, is ended; with `idle_for`, only if it has run nothing for
+    /// so long in its open transaction.
     Kill {
         id: u32,
         query: bool,

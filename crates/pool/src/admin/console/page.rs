@@ -105,7 +105,7 @@ open transaction |
 who waits for a backend counts |
 | `ALLOW DIGEST 'D'` | takes either back |
 | `SET USER 'NAME' LIMIT KEY = VALUE` | changes a [limit of a user](settings.md#users) until it \
-is set to `DEFAULT`; connected clients of accounts of the server keep theirs |
+is `DEFAULT`; with `auth = \"server\"` from the next login on |
 | `RECONNECT` | replaces each connection to the server as soon as no client uses it |
 | `SWITCH TO NAME` | [another server](several-servers.md#switchover) is written to, without an \
 error for clients |
@@ -121,27 +121,28 @@ backends_max = 40`, `SET statement_log = 'masked'`; lists are separated by comma
 
 ### Rules
 
-Rules and limits of users hold over reloads and [upgrades](upgrade.md), until a restart. `SHOW RULES` lists them. D is a digest as \
-`SHOW STATEMENTS` and `SHOW RUNNING` have it, or as many of its first digits as tell it from \
-the others there.
+Rules and limits of users hold over reloads and [upgrades](upgrade.md), until a restart; `SHOW \
+RULES` has them.
+D is a digest of `SHOW STATEMENTS` or `SHOW RUNNING`, or enough of its first digits.
 
-A rule hits a command whose whole text has the digest: a query (of several statements, all of \
-them together) and each execution of a prepared statement, whenever that was prepared, but not \
-its preparation. What `EXECUTE`, `CALL` and triggers run within has no digest of its own. A \
-statement in the queue is refused when its turn comes; one that runs goes on (`KILL`). A \
-refused statement was not executed; a transaction stays open. A message has 300 bytes at most, \
-S is a year at most, N 100,000.
+A rule hits a command whose whole text has the digest: a query (several statements in one are \
+one text) and each
+execution of a statement, whenever prepared, but neither its preparation nor what `EXECUTE` and \
+`CALL` run. What
+waits is refused when its turn comes; what runs goes on. Nothing of it was executed; a \
+transaction stays open.
+At most: 300 bytes of message, S a year, N 100,000.
 
 ### Commands over HTTP
 
-With `http_token_file`, the address of [`http`](settings.md#watching) takes them:
+With `http_token_file`, the address of [`http`](settings.md#watching) takes commands:
 
 ```
 curl -H 'X-Onramp: 1' -H \"Authorization: Bearer $(cat token)\" \
      --data \"REJECT DIGEST '9e1c' FOR 600\" http://127.0.0.1:9104/command
 ```
 
-The answer is 200, or 400 with the reason, 401 for a wrong token, 403 without `X-Onramp`.
+It answers 200; 400 with the reason; 401 for a wrong token; 403 without `X-Onramp`.
 
 `SET SESSION NAME` of a setting gets error 1229. Session variables that connectors set are \
 accepted and ignored.

@@ -51,7 +51,8 @@ There is no login, so listen on the loopback address or a network of your own. R
 of users,
 addresses of clients, settings without passwords, and texts of statements without values. They \
 can change
-nothing without a [token](console.md#commands-over-http). Requests under a host name other than `localhost` are refused with 403, unless \
+nothing without a [token](console.md#commands-over-http). \
+Requests under a host name other than `localhost` are refused with 403, unless \
 `http_names` lists
 it: otherwise a web site could have its name resolve to this address and read it in a user's \
 browser (DNS
