@@ -219,7 +219,7 @@ pub(super) fn check_http_token(
     };
     let token: Secret = password::of_file(path).map_err(wrong)?.into();
     warnings.extend(password::seen_by_others(Path::new(path), "a token"));
-    match token.as_bytes().len() {
+    match token.len() {
         TOKEN_MIN.. => Ok(Some(token)),
         len => Err(wrong(format!(
             "expected at least {TOKEN_MIN} bytes, got {len}"
