@@ -29,7 +29,7 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 209, Exactly),
+    ("methods of a type", 212, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
@@ -39,7 +39,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 107, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 17, Exactly),
-    ("look-ups of clients and backends", 360, Exactly),
+    ("look-ups of clients and backends", 366, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 17, Exactly),
     (
@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         3,
         Exactly,
     ),
-    ("words of docs", 46_436, Loosely),
+    ("words of docs", 46_969, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 126_855, Loosely),
-    ("product lines of pool, session and sql", 70_472, Loosely),
-    ("lines of end-to-end tests", 28_656, Loosely),
+    ("product lines", 128_212, Loosely),
+    ("product lines of pool, session and sql", 71_528, Loosely),
+    ("lines of end-to-end tests", 29_046, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
