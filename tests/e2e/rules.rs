@@ -102,7 +102,7 @@ fn a_rejected_digest_is_refused_in_every_form_and_nothing_else_is() {
                      = 'reason=rejected-digest' AND value = 4";
         first_row(&mut console, count);
         let line = pool.wait_for("reason=rejected-digest").unwrap();
-        says(&line, &format!("event=refused client=127.0.0.1:"));
+        says(&line, "event=refused client=127.0.0.1:");
         says(&line, &format!("digest={digest}"));
         console.must("RELOAD");
         assert_eq!(client.failure(both).code, 9512, "a reload keeps it");
