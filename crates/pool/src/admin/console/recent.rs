@@ -18,7 +18,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 tables! { TABLES DEFAULT_SCHEMA;
-    "recent_statements" "Statements of one digest in the last 1, 5 and 60 minutes (`minutes`), by \
+    "recent_statements" "Statements of one digest in the last 1, 5 and 60 minutes (`minutes`). By \
                          the server's time, with those that run or wait now and their time so far. \
                          200 digests in ten seconds, or in a minute of the hour, are told \
                          apart." recent_statements => {

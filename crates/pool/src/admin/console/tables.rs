@@ -77,8 +77,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "clients" Integer "clients pinned for it now",
         "total" Integer "times that a client was pinned for it",
     }
-    "users" "A user of the settings, or an account of the server; after the first 50 of each, all \
-             others together." users => {
+    "users" "A user of the settings, or an account of the server. After the first 50 of each, all \
+             others are together." users => {
         "user" Text(16) "its name",
         "clients" Integer(7) "its clients",
         "clients_max" Integer(11) "its limit on clients",
