@@ -126,6 +126,12 @@ impl Statement {
         self.extent == Extent::Several
     }
 
+    /// True if its text tells that its reply is short: it writes, or is a step of a transaction.
+    #[must_use]
+    pub fn has_short_reply(&self) -> bool {
+        self.extent == Extent::OneInSchema
+    }
+
     /// Its text, or code that is known, explains what is reported of it.
     pub fn explain(&mut self) {
         if self.explanation == Explanation::None {

@@ -22,7 +22,8 @@
 //!    A long reply takes its time on the way into the spool, and the server's: one of a group goes
 //!    there at a time (`collecting.rs`). The next client that does not read may have the backend
 //!    after it. So while slow readers keep more than their share ([`SlowReaders::is_over`]),
-//!    statements of shapes that are known to be short wait in the high lane (`queueing.rs`).
+//!    statements of shapes that are known to be short, and writes, wait in the high lane
+//!    (`queueing.rs`).
 //!    While statements that were set aside wait, one reader within the share makes room for them.
 //! 3. One beyond the share whose reply cannot be taken off its backend, because its session keeps
 //!    that or the spool has no room, is closed once it has taken nothing for `slow_reader_ms_max`.

@@ -477,6 +477,27 @@ fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
 }
 
 #[test]
+fn a_write_goes_before_texts_that_nobody_knows_while_readers_keep_too_much() {
+    let mut bench = Bench::new("backends_max = 3\nbackends_reserved = 0");
+    let (new, write) = (bench.client(0, None), bench.client(0, None));
+    let statement = &mut bench.clients.get_mut(write).unwrap().statement;
+    statement.extent = session::statement::Extent::OneInSchema;
+    bench.waits(new, LaneName::Low, 9);
+    bench.waits(write, LaneName::Low, 5);
+    long_text_at_its_share(&mut bench, 9);
+    assert!(
+        !bench.matching().goes_before_slow(write),
+        "the share is kept"
+    );
+    long_text_at_its_share(&mut bench, 9);
+    assert!(bench.matching().goes_before_slow(write));
+    assert!(!bench.matching().goes_before_slow(new));
+    assert_eq!(bench.matching().put_short_first(), [write]);
+    let front = bench.matching().front_to_serve(0).unwrap();
+    assert_eq!((front.client, front.lane), (write, LaneName::High));
+}
+
+#[test]
 fn what_is_known_to_be_long_holds_up_nobody_in_its_lane() {
     let mut bench = Bench::new("backends_max = 2\nbackends_reserved = 0");
     long_text_at_its_share(&mut bench, 9);

@@ -189,14 +189,14 @@ impl<S> Matching<'_, S> {
             .sum()
     }
 
-    /// True if a client's statement goes to the high lane because it is known to be short, and slow
-    /// readers keep more than they may.
+    /// True if a client's statement goes to the high lane because its reply is known to be short,
+    /// by its shape or as that of a write, and slow readers keep more than they may.
     pub(crate) fn goes_before_slow(&self, key: ClientId) -> bool {
         self.is_over_share()
             && self.clients.get(key).is_some_and(|client| {
                 let limits = &self.settings.users[client.user as usize].limits;
                 client.place.priority.unwrap_or(limits.priority) != Priority::Low
-                    && self.shapes.are_short(client.shape())
+                    && (client.statement.has_short_reply() || self.shapes.are_short(client.shape()))
             })
     }
 
