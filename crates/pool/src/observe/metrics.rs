@@ -321,6 +321,18 @@ pub(crate) struct Named {
     pub(crate) clients_max: Option<usize>,
 }
 
+impl Named {
+    /// A user of the settings, whose figures are in this place.
+    pub(crate) fn of_user(user: &User, place: usize) -> Named {
+        Named {
+            name: user.name.clone(),
+            place,
+            clients: user.usage.clients.load(Relaxed),
+            clients_max: user.limits.clients_max,
+        }
+    }
+}
+
 impl PoolSample<'_> {
     /// Users and accounts by their places. Entries of the settings that stand for accounts of the
     /// server have no figures: these have them.
@@ -330,13 +342,10 @@ impl PoolSample<'_> {
         let users = settings.users.iter().enumerate();
         let users = users.filter(|(_, user)| user.origin != Origin::Server);
         let (first, rest): (Vec<_>, Vec<_>) = users.partition(|(place, _)| *place < USERS_MAX);
-        let of_user = |(place, user): (usize, &User)| Named {
-            name: user.name.clone(),
-            place,
-            clients: clients(user),
-            clients_max: user.limits.clients_max,
-        };
-        let mut named: Vec<Named> = first.into_iter().map(of_user).collect();
+        let first = first.into_iter();
+        let mut named: Vec<Named> = first
+            .map(|(place, user)| Named::of_user(user, place))
+            .collect();
         let of_server = self.shared.accounts.of_server();
         for (place, name) in (usize::from(OTHERS) + 1..).zip(self.shared.account_places.all()) {
             let rule = settings.server_account(&name);
@@ -479,8 +488,8 @@ metrics! {
         };
     Counter Pool "onramp_pool_writer_moves_total" []
         "Changes of which of several servers is written to, also to none."
-        |pool, out| if let Some(cluster) = &pool.shared.cluster {
-            out.set(&[], cluster.epoch());
+        |pool, out| {
+            out.set(&[], pool.shared.cluster.as_ref().map_or(0, |cluster| cluster.epoch()));
         };
     Counter Pool "onramp_pool_server_outages_total" []
         "Outages of the server that have ended."

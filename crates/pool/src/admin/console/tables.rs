@@ -6,12 +6,13 @@
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
 use crate::cluster::{MemberShown, word_of};
 use crate::config::reload::limits_of_users;
-use crate::config::{Origin, Settings, ShownSetting};
+use crate::config::{Origin, Settings, ShownSetting, User};
 use crate::group::shared::Shared;
 use crate::limits::memory::memory_of;
 use crate::limits::rules::{Effect, Rule};
-use crate::observe::figures::Stage;
 use crate::observe::figures::digests::{Entry, Sums};
+use crate::observe::figures::places::{OTHERS, USERS_MAX};
+use crate::observe::figures::{Stage, UserFigures};
 use crate::observe::metrics::{Named, PointShown, Sample, points};
 use crate::observe::refusals::Refused;
 use crate::scheduler::lane::LaneName;
@@ -285,12 +286,17 @@ fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     };
     let settings = console.shared.settings();
     // Who was removed is shown as long as clients of that name are here.
-    let is_shown = |user: &Named| {
-        let of_settings = settings.users.get(user.place);
-        user.clients > 0 || of_settings.is_none_or(|of| of.origin != Origin::Removed)
-    };
-    let row = |user: Named| {
-        let figures = pool.figures_of(user.place);
+    let is_here = |user: &User| user.usage.clients.load(Relaxed) > 0;
+    let is_shown = |user: &User| user.origin != Origin::Removed || is_here(user);
+    let named = pool.users().into_iter();
+    let of_settings = |place: usize| settings.users.get(place).filter(|_| place < USERS_MAX);
+    let named = named.filter(|user| of_settings(user.place).is_none_or(is_shown));
+    let named = named.map(|user| (pool.figures_of(user.place), user));
+    // Those whose figures stand in one row have rows of their own besides.
+    let rest = settings.users.iter().skip(USERS_MAX);
+    let rest = rest.filter(|user| user.origin != Origin::Server && is_shown(user));
+    let rest = rest.map(|user| (None, Named::of_user(user, OTHERS.into())));
+    let row = |(figures, user): (Option<&UserFigures>, Named)| {
         let mut row = vec![
             text(user.name),
             number(user.clients),
@@ -306,8 +312,7 @@ fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         }
         row
     };
-    let users = pool.users().into_iter().filter(is_shown);
-    Ok(users.map(row).collect())
+    Ok(named.chain(rest).map(row).collect())
 }
 
 fn statements(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
