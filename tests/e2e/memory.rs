@@ -2,7 +2,9 @@
 
 use crate::walls::is_root;
 use crate::walls::threads::ControlGroup;
-use crate::world::{app, binary, config, config_file, direct, login, mysql, server, start_pool};
+use crate::world::{
+    app, binary, config, config_file, direct, login, mysql, named, server, start_pool,
+};
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
 use testkit::real::skipped;
@@ -58,7 +60,10 @@ fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
             refused.is_empty(),
             "who sends last holds least: {refused:?}"
         );
-        pool.wait_for("event=memory-share ").unwrap();
+        let line = pool.wait_for("event=memory-share ").unwrap();
+        // The culprit's number stands there, for KILL and SHOW CLIENTS.
+        let is_named = |client: &Client| line.contains(&named(client));
+        assert!(bad.iter().any(is_named), "{line}");
         for client in &mut good {
             assert_eq!(client.value("SELECT @mine"), "7");
             let id = client.prepare("SELECT 'still'").id;

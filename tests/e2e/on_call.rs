@@ -2,7 +2,7 @@
 
 use crate::console::{admin, rows, start};
 use crate::metrics::until;
-use crate::world::{HOLD, app, fresh_schema, login, own_servers, pooled_servers, says};
+use crate::world::{HOLD, app, fresh_schema, login, named, own_servers, pooled_servers, says};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::talk::Account;
@@ -281,5 +281,32 @@ fn who_is_refused_and_whose_statement_was_cut_is_named() {
             &line,
             "transaction=cut message=it is ended by KILL, said at the console",
         );
+    }
+}
+
+#[test]
+fn whose_statement_met_its_time_limit_is_found_by_its_line() {
+    for real in pooled_servers() {
+        let extra = "backends_max = 4\ngroups = 1\nstatement_ms_max = 500";
+        let (pool, place) = start(real, "on-call-time.toml", extra);
+        let (mut slow, mut console) = (login(&pool.address, &app()), admin(&place));
+        slow.must(HOLD);
+        assert_eq!(slow.failure("SELECT SLEEP(60)").code, 3024);
+        // The log names the client, and that its transaction is gone.
+        let line = pool.wait_for("event=time-limit").unwrap();
+        says(
+            &line,
+            &format!("{} reason=statement-time digest=", named(&slow)),
+        );
+        says(&line, "transaction=cut");
+        // The first command: what it was.
+        let (_, rest) = line.split_once("digest=").unwrap();
+        let digest = rest.split(' ').next().unwrap();
+        let question = format!("SELECT statement FROM statements WHERE digest = '{digest}'");
+        assert_eq!(first_row(&mut console, &question), ["SELECT SLEEP(?)"]);
+        // The second one.
+        console.must(&format!("REJECT DIGEST '{digest}'"));
+        let mut again = login(&pool.address, &app());
+        assert_eq!(again.failure("SELECT SLEEP(60)").code, 9512);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::walls::{has, is_root, small_disk};
 use crate::world::{
-    HOLD, app, begin, binary, config, config_file, login, pooled, pooled_servers, says, server,
-    start_pool,
+    HOLD, app, begin, binary, config, config_file, login, named, pooled, pooled_servers, says,
+    server, start_pool,
 };
 use reactor::Address;
 use testkit::client::Client;
@@ -240,6 +240,11 @@ fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
         assert_eq!(quick.value("SELECT 'a place'"), "a place");
     }
     let said = pool.wait_for("event=reader-closed").unwrap();
+    assert!(
+        slow.iter().any(|slow| said.contains(&named(slow))),
+        "{said}"
+    );
+    says(&said, "digest=");
     let words = format!("its reply cannot be written to the spool in {folder}: No space left");
     assert!(said.contains(&words), "{said}");
     let mut complete = 0;

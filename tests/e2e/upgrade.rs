@@ -1465,6 +1465,10 @@ fn a_successor_that_stands_still_is_given_up_and_ends_when_it_goes_on() {
         assert!(done.unwrap().success());
     };
     signal("-STOP");
+    // A signal that was sent may not have reached all threads.
+    while !stands_still(second.pid()) {
+        std::thread::yield_now();
+    }
     chain.gate.must("UNLOCK TABLES");
     let said = first.wait_for("event=upgrade-failed").unwrap();
     assert!(said.contains("has not answered within 10 s"), "{said}");
@@ -1483,6 +1487,16 @@ fn a_successor_that_stands_still_is_given_up_and_ends_when_it_goes_on() {
     third.wait_for("event=upgraded").unwrap();
     assert_eq!(chain.accepting(), [2].into());
     chain.ends_but(2);
+}
+
+/// True if all threads of a process are stopped.
+fn stands_still(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.map(|thread| thread.unwrap().path()).all(|thread| {
+        let stat = std::fs::read_to_string(thread.join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
+        state == Some(Some('T'))
+    })
 }
 
 /// At the name of the first group of this process. Tests run at once, and have one name.

@@ -175,6 +175,12 @@ pub(crate) fn begin(client: &mut Client, sql: &str) {
     assert!(client.await_answer().unwrap());
 }
 
+/// A client of the account `app`, as a line of the log names it.
+pub(crate) fn named(client: &Client) -> String {
+    let greeting = client.talk().greeting.as_ref().unwrap();
+    format!("id={} account=\"app\"", greeting.connection_id)
+}
+
 /// Address of this pool's console, once it is served.
 pub(crate) fn console_of(pool: &Pool) -> Address {
     let line = pool.wait_for("console at ").unwrap();

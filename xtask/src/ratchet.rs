@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         3,
         Exactly,
     ),
-    ("words of docs", 46_969, Loosely),
+    ("words of docs", 46_970, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 128_212, Loosely),
-    ("product lines of pool, session and sql", 71_528, Loosely),
-    ("lines of end-to-end tests", 29_046, Loosely),
+    ("product lines", 128_233, Loosely),
+    ("product lines of pool, session and sql", 71_549, Loosely),
+    ("lines of end-to-end tests", 29_106, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
