@@ -104,10 +104,13 @@ fn look(
     for row in rows(connection, &format!("{VIEWS}{OWN}"), 3)? {
         reading.view(&row);
     }
+    // In this order: of a routine that is defined meanwhile, parameters that were not there yet
+    // would be taken for variables of the session, and the routine would pin until the next look.
+    let routines = rows(connection, ROUTINES, 7)?;
     let parameters = rows(connection, PARAMETERS, 4)?;
     let parameters = by_routine(&parameters);
-    for row in rows(connection, ROUTINES, 7)? {
-        reading.routine(&row, &parameters);
+    for row in &routines {
+        reading.routine(row, &parameters);
     }
     let loaded = match server.flavour {
         Server::MySql(_) => LOADED_ON_MYSQL,
