@@ -25,8 +25,12 @@ const DIGEST_LEN: usize = 16;
 /// Digests that are named where a beginning fits several.
 const NAMED_MAX: usize = 5;
 
-/// The digest that was meant by these digits: a whole one, or the only one that begins so.
-fn digest_of(written: &str, known: &BTreeSet<u64>) -> Result<u64, String> {
+/// The digest that was meant by these digits: a whole one, or the only one that begins so of those
+/// that are `known`. A whole one needs no answer of groups that may be busy.
+fn digest_of(
+    written: &str,
+    known: impl FnOnce() -> Result<BTreeSet<u64>, String>,
+) -> Result<u64, String> {
     // SHOW may have cut it.
     let digits = written.trim_end_matches("..").to_ascii_lowercase();
     let whole = u64::from_str_radix(&digits, 16);
@@ -40,6 +44,7 @@ fn digest_of(written: &str, known: &BTreeSet<u64>) -> Result<u64, String> {
     if digits.len() == DIGEST_LEN {
         return Ok(whole);
     }
+    let known = known()?;
     let names = known.iter().map(|digest| format!("{digest:016x}"));
     let found: Vec<String> = names.filter(|name| name.starts_with(&digits)).collect();
     match &found[..] {
@@ -129,7 +134,7 @@ impl Console {
                 message.len()
             ));
         }
-        let digest = digest_of(digest, &self.digests()?)?;
+        let digest = digest_of(digest, || self.digests())?;
         let effect = Effect::Reject(message.to_owned());
         self.shared.rules.set(digest, effect, until(seconds)?)?;
         Ok(format!("statements of digest {digest:016x} get error 9512"))
@@ -142,7 +147,7 @@ impl Console {
             .ok()
             .filter(|max| (1..=AT_ONCE_MAX).contains(max));
         let at_once = at_once.ok_or_else(wrong)?;
-        let digest = digest_of(digest, &self.digests()?)?;
+        let digest = digest_of(digest, || self.digests())?;
         let effect = Effect::Limit(at_once);
         self.shared.rules.set(digest, effect, until(seconds)?)?;
         Ok(format!(
@@ -151,8 +156,9 @@ impl Console {
     }
 
     fn allow(&self, digest: &str) -> Result<String, String> {
-        let known = self.shared.rules.get().keys().copied().collect();
-        let digest = digest_of(digest, &known)?;
+        let digest = digest_of(digest, || {
+            Ok(self.shared.rules.get().keys().copied().collect())
+        })?;
         match self.shared.rules.allow(digest) {
             true => Ok(format!("statements of digest {digest:016x} run again")),
             false => Err(format!(
@@ -179,15 +185,13 @@ impl Console {
             return Err(unknown);
         };
         let group = self.shared.group_of_client(id);
-        let said = self.ask(
-            group,
-            Wanted::Kill {
-                id,
-                query,
-                idle_for: None,
-            },
-        );
-        match said.map_err(Refused::Late)? {
+        let idle_for = None;
+        let wanted = Wanted::Kill {
+            id,
+            query,
+            idle_for,
+        };
+        match self.ask(group, wanted).map_err(Refused::Late)? {
             Said::Killed(KillEnd::Done) if query => {
                 Ok(format!("the statement of client {id} is being ended"))
             }
@@ -260,9 +264,22 @@ mod tests {
 
     #[test]
     fn a_digest_is_meant_by_as_many_digits_as_tell_it_from_others() {
-        let known = BTreeSet::from([0x00ab_0000_0000_0001, 0x00ab_1000_0000_0001]);
-        assert_eq!(digest_of("00AB1..", &known), Ok(0x00ab_1000_0000_0001));
-        assert_eq!(digest_of("00000000000000ff", &known), Ok(0xff));
+        let known = || {
+            Ok(BTreeSet::from([
+                0x00ab_0000_0000_0001,
+                0x00ab_1000_0000_0001,
+            ]))
+        };
+        let late = || Err("group 0 has not answered".to_owned());
+        assert_eq!(digest_of("00AB1..", known), Ok(0x00ab_1000_0000_0001));
+        assert_eq!(digest_of("00000000000000ff", known), Ok(0xff));
+        // A group that is too busy to answer keeps nobody from a rule.
+        assert_eq!(digest_of("00000000000000ff", late), Ok(0xff));
+        assert!(
+            digest_of("00ff", late)
+                .unwrap_err()
+                .contains("has not answered")
+        );
         for (written, why) in [
             (
                 "00ab",
@@ -273,7 +290,7 @@ mod tests {
             ("+0", "expected up to 16 hexadecimal digits"),
             ("00000000000000000", "expected up to 16 hexadecimal digits"),
         ] {
-            let said = digest_of(written, &known).unwrap_err();
+            let said = digest_of(written, known).unwrap_err();
             assert!(said.contains(why), "{written}: {said}");
         }
     }
