@@ -257,13 +257,11 @@ impl Cluster {
     /// The server of this name.
     fn named(&self, name: &str) -> Result<ServerId, String> {
         let known = self.known();
-        let servers = (0..).zip(&known.settings.servers);
-        let found = servers
-            .filter(|(_, server)| server.name == name)
-            .map(|(at, _)| ServerId(at));
+        let found = (0..)
+            .zip(&known.settings.servers)
+            .find(|(_, server)| server.name == name);
         found
-            .into_iter()
-            .next()
+            .map(|(at, _)| ServerId(at))
             .ok_or_else(|| format!("there is no server '{name}'; SHOW SERVERS has their names"))
     }
 

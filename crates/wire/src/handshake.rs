@@ -403,6 +403,12 @@ pub fn own_version(greeted: &str) -> &str {
     greeted.strip_prefix("5.5.5-").unwrap_or(greeted)
 }
 
+/// True if a server's version, in its greeting or as it is shown, is that of MariaDB.
+#[must_use]
+pub fn is_of_mariadb(version: &str) -> bool {
+    version.to_ascii_lowercase().contains("mariadb")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,7 @@ use reactor::Time;
 use std::process::{Command, Stdio};
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
+use wire::handshake::is_of_mariadb;
 
 /// Interval at which a program that runs is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -141,10 +142,7 @@ impl Cluster {
         };
         let (mut old, greeting) = connect(switch.from)?;
         let (mut new, _) = connect(switch.to)?;
-        let is_mariadb = greeting
-            .version
-            .windows(7)
-            .any(|part| part.eq_ignore_ascii_case(b"mariadb"));
+        let is_mariadb = is_of_mariadb(&String::from_utf8_lossy(&greeting.version));
         let texts = if is_mariadb { &MARIADB } else { &MYSQL };
         let held = old.query(texts.hold).map_err(|error| error.why);
         let promoted = held
@@ -171,7 +169,7 @@ impl Cluster {
         new: &mut Connection,
     ) -> Result<(), Unpromoted> {
         let surely = |error: ProbeError| Unpromoted::Surely(error.why);
-        let position = first(old.query(texts.position).map_err(surely)?);
+        let position = first(&old.query(texts.position).map_err(surely)?);
         if position.is_empty() {
             let why = "the old writer has no GTIDs (log_bin, gtid_mode), so that nobody can tell \
                        when the new one has everything";
@@ -181,13 +179,13 @@ impl Cluster {
             &position.replace(['\n', '\''], ""),
             self.switch_max.as_secs().max(1),
         );
-        if first(new.query(&wait).map_err(surely)?) != "0" {
+        if first(&new.query(&wait).map_err(surely)?) != "0" {
             let within = self.switch_max.as_millis();
             let why = format!("the new server has not caught up within {within} ms");
             return Err(Unpromoted::Surely(why));
         }
-        if !self.promote_command.is_empty() {
-            return self.run_command(switch).map_err(Unpromoted::Perhaps);
+        if self.run_command(switch).map_err(Unpromoted::Perhaps)? {
+            return Ok(());
         }
         new.query(texts.stop).map_err(surely)?;
         let [reset, release] = texts.promote;
@@ -200,14 +198,13 @@ impl Cluster {
         released.map_err(|error| Unpromoted::Perhaps(error.why))
     }
 
-    /// Runs the operator's program.
-    fn run_command(&self, switch: &Switch<'_>) -> Result<(), String> {
+    /// Runs the operator's program; `false` where there is none.
+    fn run_command(&self, switch: &Switch<'_>) -> Result<bool, String> {
+        let Some((program, arguments)) = self.promote_command.split_first() else {
+            return Ok(false);
+        };
         let [old, new] = [switch.from, switch.to]
             .map(|id| self.known().settings.servers[id.index()].address.clone());
-        let (program, arguments) = self
-            .promote_command
-            .split_first()
-            .unwrap_or_else(|| unreachable!());
         let failed = |why: String| format!("promote_command: {program}: {why}");
         let mut child = Command::new(program)
             .args(arguments)
@@ -221,7 +218,7 @@ impl Cluster {
         let begun = Time::now();
         loop {
             match child.try_wait() {
-                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) if status.success() => return Ok(true),
                 Ok(Some(status)) => return Err(failed(status.to_string())),
                 Err(error) => return Err(failed(error.to_string())),
                 Ok(None) if Time::now().since(begun) > self.switch_max => {
@@ -237,12 +234,9 @@ impl Cluster {
 }
 
 /// The first value of an answer.
-fn first(rows: Vec<Vec<session::text::Text>>) -> String {
-    let value = rows
-        .into_iter()
-        .next()
-        .and_then(|row| row.into_iter().next());
+fn first(rows: &[Vec<session::text::Text>]) -> String {
+    let value = rows.first().and_then(|row| row.first());
     value.map_or(String::new(), |value| {
-        String::from_utf8_lossy(&value).into_owned()
+        String::from_utf8_lossy(value).into_owned()
     })
 }

@@ -6,7 +6,7 @@
 
 use crate::server::probe::{Connection, ProbeError};
 use session::text::Text;
-use wire::handshake::{Greeting, own_version};
+use wire::handshake::{Greeting, is_of_mariadb, own_version};
 
 const QUESTION: &str = "SELECT @@lower_case_table_names,@@global.collation_server,\
                         @@global.sql_mode,@@global.max_allowed_packet";
@@ -38,7 +38,7 @@ impl Traits {
         let version = String::from_utf8_lossy(&greeting.version).into_owned();
         let asked = connection.query(QUESTION)?.into_iter().next();
         Ok(Traits {
-            is_mariadb: version.to_ascii_lowercase().contains("mariadb"),
+            is_mariadb: is_of_mariadb(&version),
             version: own_version(&version).to_owned(),
             greeting: (greeting.collation, greeting.capabilities),
             asked: asked.unwrap_or_default(),
@@ -92,7 +92,7 @@ mod tests {
 
     fn traits(version: &str, asked: [&str; 4]) -> Traits {
         Traits {
-            is_mariadb: version.contains("MariaDB"),
+            is_mariadb: is_of_mariadb(version),
             version: version.into(),
             greeting: (45, 7),
             asked: asked.map(|text| Text::from(text.as_bytes())).to_vec(),

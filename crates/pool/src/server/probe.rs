@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::blocking::{self, Failure};
 use wire::client_login::{Account, COLLATION};
-use wire::handshake::{Greeting, own_version};
+use wire::handshake::{Greeting, is_of_mariadb, own_version};
 use wire::track::{Transactions, Wanted};
 
 /// The collation of the probe's login. Hardly any server has it as its default, so that a session
@@ -289,7 +289,7 @@ fn flavour_of(version: &str) -> Server {
         return Server::Unknown;
     };
     let number = major * 10_000 + minor * 100 + patch;
-    if version.to_ascii_lowercase().contains("mariadb") {
+    if is_of_mariadb(version) {
         Server::MariaDb(number)
     } else {
         Server::MySql(number)

@@ -41,19 +41,15 @@ pub(crate) fn take_over(shared: &Shared, bytes: &[u8]) {
     shared.rules.take_over(rules);
     let before = limits_of_users(shared);
     let gone = before.iter().filter(|limit| {
-        let is_same = |other: &&UserLimit| (&other.user, &other.name) == (&limit.user, &limit.name);
-        limits.iter().find(is_same).is_none()
+        let is_same = |other: &UserLimit| (&other.user, &other.name) == (&limit.user, &limit.name);
+        !limits.iter().any(is_same)
     });
     let gone = gone.map(|limit| UserLimit {
         value: None,
         ..limit.clone()
     });
-    for limit in gone.chain(
-        limits
-            .iter()
-            .filter(|limit| !before.contains(limit))
-            .cloned(),
-    ) {
+    let new = limits.iter().filter(|limit| !before.contains(limit));
+    for limit in gone.chain(new.cloned()) {
         if let Err(why) = set_of_user(shared, &limit.user, &limit.name, limit.value.as_deref()) {
             wrong(&why);
         }
