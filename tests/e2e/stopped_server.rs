@@ -160,8 +160,8 @@ fn answers_the_watch_alone(real: &Real) {
     assert!(!pool.said().contains("event=server-lost"), "it answers");
 }
 
-/// Who writes waits until the disk of the binary log has room, as without a pool; who reads does
-/// not, and nobody hears of an outage.
+/// Writers wait until the disk of the binary log has room, as without a pool; readers do not, and
+/// nobody hears of an outage.
 #[test]
 fn a_full_binary_log_holds_up_those_that_write() {
     let test = "a_full_binary_log_holds_up_those_that_write";

@@ -1,6 +1,6 @@
 //! The decision: one pure function from answers and the view before to the next view.
 //!
-//! The problem and what always holds are at the head of the crate. The mechanism: answers are
+//! The problem and the invariants are at the head of the crate. The mechanism: answers are
 //! counted, each once; the writer before stays unless it says no, is down, or the cluster names
 //! another; else it is replaced by the one server against which nothing stands. What a report
 //! means, and what stands against a server, is in `evidence`.

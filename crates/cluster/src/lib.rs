@@ -6,7 +6,7 @@
 //! the latest answer of each and the view before. It reads no clock and opens no socket, so that a
 //! simulation runs it from a seed with everything that goes wrong.
 //!
-//! What always holds:
+//! Invariants:
 //!
 //! - It never elects: a writer is a server that says that it takes writes, or that the cluster
 //!   itself names. Promotion is an operator's, an orchestrator's or the cluster's work.

@@ -25,7 +25,7 @@ pub struct Observation {
 pub struct Traffic {
     /// Statements that ended, in whichever way.
     pub statements: u32,
-    /// Those that ended because the server or its connection failed; errors of SQL are none.
+    /// Statements that ended because the server or its connection failed, not by an error of SQL.
     pub failed: u32,
 }
 

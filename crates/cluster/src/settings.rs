@@ -88,7 +88,7 @@ pub struct Settings {
     pub writer_lost: WriterLost,
     /// Time from one question to the next.
     pub ask_ms: u64,
-    /// The same while a server fails or no writer is known.
+    /// Time from one question to the next while a server fails or no writer is known.
     pub ask_again_ms: u64,
     /// Greatest age of an answer that moves the writer.
     pub stale_ms: u64,

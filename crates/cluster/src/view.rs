@@ -28,7 +28,7 @@ pub struct View {
 /// A server's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerState {
-    /// What it is used for.
+    /// Use of it.
     pub state: State,
     /// Reason for the state.
     pub why: String,

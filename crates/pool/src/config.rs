@@ -485,7 +485,7 @@ impl Raw {
     /// written. An account of the server gets an entry of its own, with the limits that it has.
     ///
     /// # Errors
-    /// What is expected.
+    /// A sentence that says what was expected.
     pub(crate) fn change_limit(&mut self, limit: &UserLimit) -> Result<(), String> {
         let UserLimit { user, name, value } = limit;
         let Some(row) = limit_rows().find(|row| row.key == name) else {

@@ -7,7 +7,7 @@
 //! restored) → `send_statement` → `backends.rs: digest_reply` (the reply is relayed) →
 //! `endings.rs: statement_done` → `settle` → `checkout.rs: release` (the next in the queue).
 //!
-//! What is to be done is decided by values that know no group and are tested without one: what a
+//! Decisions are made by values that know no group and are tested without one: what a
 //! command comes to ([`crate::statements`]), what becomes of a client and its backend
 //! ([`crate::pair`]), who gets what ([`crate::scheduler::matching`]). They borrow what they see,
 //! and say what they have decided; the group does it.

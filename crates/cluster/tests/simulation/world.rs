@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// What an orchestrator does that does not see the pool: it replaces a writer that the other
+    /// Acts as an orchestrator that does not see the pool: it replaces a writer that the other
     /// servers do not hear. Where the pool is told to replace a lost writer, it kills that first.
     fn orchestrate(&mut self, random: &mut Random) {
         let id = self.promoted;
@@ -398,7 +398,7 @@ impl World {
         server.up && !server.frozen && !server.half && server.loses == 0 && server.seen_by_pool
     }
 
-    /// What the server says of itself.
+    /// Report of the server on itself.
     pub(crate) fn report(&self, id: usize) -> Report {
         let server = &self.servers[id];
         let uuid = |id: usize| format!("uuid-{id}");

@@ -89,11 +89,11 @@ pub enum Action {
 /// Clients that a command ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Victims {
-    /// Those of an account.
+    /// Clients of an account.
     User(String),
-    /// Those from an address or a network.
+    /// Clients from an address or a network.
     Address(String),
-    /// Those that have run nothing for so many seconds in an open transaction.
+    /// Clients that have run nothing for so many seconds in an open transaction.
     IdleTransactions(u64),
 }
 

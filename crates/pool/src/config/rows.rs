@@ -949,7 +949,7 @@ table! {
 }
 
 table! {
-    /// What several servers make together, as typed.
+    /// Settings of several servers as a cluster, as typed.
     #[derive(Debug)]
     pub(crate) struct ClusterKeys, CLUSTER_ROWS {
         section "Several servers" {

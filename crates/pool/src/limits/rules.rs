@@ -215,7 +215,7 @@ pub(crate) fn put(out: &mut Vec<u8>, rules: &RuleSet, now: Time) {
 /// Reads rules of another process.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The part that cannot be read.
 pub(crate) fn read(reader: &mut Reader<'_>, now: Time) -> Read<RuleSet> {
     let rules = read_list(reader, "rules", |reader| {
         let digest = reader.lenenc("a digest")?;

@@ -20,9 +20,9 @@
 //!
 //! A look is one plain blocking connection, on a thread of its own and never on a statement's path.
 //!
-//! What the account may not see comes as NULL, and then counts as code that may do anything, or not
-//! at all; which, is said in one line. The server's own schemata are left out: what their functions
-//! set (`@sys...`) is reported.
+//! Code that the account may not see comes as NULL, and then counts as code that may do anything,
+//! or does not come at all, which one line of the log says. The server's own schemata are left out:
+//! what their functions set (`@sys...`) is reported.
 //!
 //! Sources: the servers' manuals on `information_schema`; what accounts are shown was tried on
 //! MariaDB 10.11 and MySQL 9.7: MariaDB shows triggers without their text, MySQL shows none without

@@ -1,7 +1,7 @@
 //! Texts and executions: they are judged, and the plan is carried out.
 //!
-//! What becomes of a text follows from its words, its client and what is known of stored code, all
-//! at once ([`crate::statements::plan`]). Code that it defines is made known in front of that. What
+//! A text is judged by its words, its client and what is known of stored code, all at once
+//! ([`crate::statements::plan`]). Code that it defines is made known in front of that. What
 //! the plan says is done here, in one match; a command that a backend is to run is started
 //! (`statements.rs: start`), perhaps with another text in its place.
 

@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) names: Arc<Names>,
     /// Objects that the last look found.
     found: Vec<Object>,
-    /// Those that the look before found and the last one did not, while a definition was under way:
+    /// Objects that the look before found and the last one did not, beside a definition under way:
     /// MariaDB does not show the triggers of a table just while it is renamed.
     before: Vec<Object>,
     besides: Besides,
