@@ -19,7 +19,6 @@ pub mod address;
 pub mod arguments;
 pub mod clock;
 pub mod descriptors;
-pub mod handover;
 mod mailbox;
 mod net;
 mod prefetch;

@@ -153,7 +153,7 @@ pub fn receive(
 ///
 /// # Errors
 /// The system's error.
-pub fn stop_receiving(socket: impl AsFd) -> io::Result<()> {
+pub(crate) fn stop_receiving(socket: impl AsFd) -> io::Result<()> {
     Ok(shutdown(socket, Shutdown::Read)?)
 }
 
@@ -170,7 +170,7 @@ mod tests {
         let listener = listen_at(&name(what)).unwrap();
         let one = dial(&name(what)).unwrap();
         let other = loop {
-            if let Some(other) = crate::socket::accept(&listener).unwrap() {
+            if let Some(other) = reactor::socket::accept(&listener).unwrap() {
                 break other;
             }
         };
