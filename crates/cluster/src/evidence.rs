@@ -69,7 +69,10 @@ impl Scene<'_> {
             Kind::GroupReplication => is_primary(group(report)?, report),
             Kind::Aurora => match own_row(report) {
                 Some(row) if !row.writer => Err("the cluster names another writer".into()),
-                _ => Ok(()),
+                own => match self.names_itself(id, own.map_or(u64::MAX, |row| row.age_ms)) {
+                    Some(other) => Err(format!("the cluster names {}", self.name(other))),
+                    None => Ok(()),
+                },
             },
         }
     }
@@ -83,9 +86,10 @@ impl Scene<'_> {
         match self.settings.kind {
             Kind::Replication | Kind::Rds => match report.sources.iter().find(|it| !it.applier) {
                 _ if report.sources.is_empty() => Err("it replicates from nobody".into()),
+                // What is to write is refused by a reader, and runs on the writer.
+                _ if is_writable(report).is_ok() => Err("it is not read-only".into()),
                 Some(source) if source.error.is_empty() => Err("its replication stands".into()),
                 Some(source) => Err(format!("its replication stands: {}", source.error)),
-                None if self.takes_writes(id).is_ok() => Err("it takes writes".into()),
                 None => Ok(()),
             },
             Kind::Galera => {
@@ -98,7 +102,10 @@ impl Scene<'_> {
             }
             Kind::GroupReplication => {
                 let own = in_majority(group(report)?, report)?;
-                self.queue(own.queue)
+                match self.others(id).find_map(|it| self.has_newer_view(it, id)) {
+                    Some(_) => Err("others have a newer view of the group".into()),
+                    None => self.queue(own.queue),
+                }
             }
             Kind::Aurora => own_row(report)
                 .map(drop)
@@ -128,13 +135,16 @@ impl Scene<'_> {
 
     /// Reason why `new` may not become the writer; `None` if all is known that must be.
     pub(crate) fn obstacle(&self, new: ServerId) -> Option<String> {
+        let own = self.report(new).and_then(own_row);
+        if own.is_some_and(|row| row.age_ms > self.settings.stale_ms) {
+            return Some("its row in the cluster's table is old".into());
+        }
         self.others(new).find_map(|other| {
             let why = match self.settings.kind {
                 Kind::Replication | Kind::Rds => self.may_take_writes(other, new)?,
                 Kind::Galera => self.is_another_cluster(other, new)?,
                 Kind::Aurora => self.is_named_too(other, new)?,
-                // The group itself sees to it that only the majority commits.
-                Kind::GroupReplication => return None,
+                Kind::GroupReplication => self.has_newer_view(other, new)?,
             };
             Some(format!("{} {why}", self.name(other)))
         })
@@ -172,6 +182,21 @@ impl Scene<'_> {
             && self.takes_writes(other).is_ok()
             && cluster(other) != cluster(new);
         differs.then(|| "is in another cluster and takes writes".into())
+    }
+
+    /// A member that was cut off has its last list until it hears that it is out, and is the
+    /// primary there.
+    fn has_newer_view(&self, other: ServerId, new: ServerId) -> Option<String> {
+        let view = |id| self.report(id)?.group.as_ref()?.view_order();
+        (view(other)? > view(new)?).then(|| "has a newer view of the group".into())
+    }
+
+    /// Another instance of Aurora whose row is younger than this, and names it the writer: one that
+    /// was cut off has its old rows.
+    fn names_itself(&self, id: ServerId, age_ms: u64) -> Option<ServerId> {
+        let is_younger = |report| own_row(report).is_some_and(|it| it.writer && it.age_ms < age_ms);
+        self.others(id)
+            .find(|&other| self.is_fresh(other) && self.report(other).is_some_and(is_younger))
     }
 
     fn is_named_too(&self, other: ServerId, new: ServerId) -> Option<String> {

@@ -20,7 +20,7 @@
 //!   - *Galera*: the new one is in the primary component, in the cluster of the writer before,
 //!     which says that it is out, or is down.
 //!   - *Group Replication*: the new one is ONLINE and PRIMARY with a majority, in whose list the
-//!     one before is no PRIMARY that is ONLINE.
+//!     one before is no PRIMARY that is ONLINE, and no other has told of a newer view.
 //!   - *Aurora*: the new one is writable and the cluster's table names it; the one before says that
 //!     it is read-only, or is down and not named by a newer row.
 //!   - *RDS*: as replication; a target of a blue/green deployment besides, once the topology says
@@ -33,6 +33,7 @@
 
 mod decide;
 mod evidence;
+pub mod fleet;
 mod report;
 mod settings;
 mod view;

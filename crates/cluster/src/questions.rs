@@ -44,12 +44,12 @@ const WSREP_VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('ve
     'offline_mode', 'wsrep_desync', 'wsrep_reject_queries', 'wsrep_sst_donor_rejects_queries', \
     'wsrep_sst_method', 'pxc_maint_mode')";
 const MEMBERS: &str = "SELECT MEMBER_ID, MEMBER_HOST, MEMBER_PORT, MEMBER_STATE, MEMBER_ROLE, \
-    COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE AS QUEUE \
+    COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE AS QUEUE, VIEW_ID \
     FROM performance_schema.replication_group_members \
     LEFT JOIN performance_schema.replication_group_member_stats USING (MEMBER_ID)";
 /// Aurora keeps rows of instances that are gone.
 const HOSTS: &str = "SELECT SERVER_ID, SESSION_ID = 'MASTER_SESSION_ID' AS WRITER, \
-    ROUND(REPLICA_LAG_IN_MILLISECONDS) AS LAG, \
+    ROUND(REPLICA_LAG_IN_MILLISECONDS) AS LAG_MS, \
     TIMESTAMPDIFF(MICROSECOND, LAST_UPDATE_TIMESTAMP, NOW(6)) DIV 1000 AS AGE \
     FROM information_schema.replica_host_status \
     WHERE LAST_UPDATE_TIMESTAMP > NOW() - INTERVAL 3 MINUTE";
@@ -125,7 +125,10 @@ fn read(kind: Kind, answers: &[Rows]) -> Result<Report, String> {
         Kind::Replication => report.sources = list(answer(1)?, source)?,
         Kind::GroupReplication => {
             let members = list(answer(1)?, member)?;
-            report.group = Some(GroupReplication { members });
+            let views = answer(1)?.iter().map(|row| row.text("VIEW_ID"));
+            let view = views.collect::<Result<Vec<_>, _>>()?;
+            let view = view.into_iter().max_by_key(String::len).unwrap_or_default();
+            report.group = Some(GroupReplication { view, members });
         }
         Kind::Aurora => {
             report.aurora_id = row.text("aurora_server_id")?;
@@ -190,7 +193,7 @@ fn source(row: &Row<'_>) -> Result<Source, String> {
 
 fn unreadable(names: &[&str], row: &Row<'_>) -> String {
     let value = row.first(names).unwrap_or_default();
-    format!("column {} is {value:?}, which cannot be read", names[0])
+    format!("column {} is '{value}', which cannot be read", names[0])
 }
 
 fn member(row: &Row<'_>) -> Result<GroupMember, String> {
@@ -211,8 +214,8 @@ fn aurora_row(row: &Row<'_>) -> Result<AuroraRow, String> {
         id: row.text("SERVER_ID")?,
         writer: row.is_on("WRITER")?,
         lag_ms: row
-            .number("LAG")
-            .or_else(|why| row.if_null("LAG", 0, why))?,
+            .number("LAG_MS")
+            .or_else(|why| row.if_null("LAG_MS", 0, why))?,
         // The server's clock may have been set back.
         age_ms: row.number("AGE").unwrap_or(0),
     })
@@ -293,7 +296,7 @@ impl Named<'_> {
         let value = self.text(name)?;
         value
             .parse()
-            .map_err(|_| format!("{name} is {value:?}, which is no number"))
+            .map_err(|_| format!("{name} is '{value}', which is no number"))
     }
 }
 
@@ -347,7 +350,7 @@ impl Row<'_> {
         let value = self.text(name)?;
         value
             .parse()
-            .map_err(|_| format!("column {name} is {value:?}, which is no number"))
+            .map_err(|_| format!("column {name} is '{value}', which is no number"))
     }
 
     fn if_null(&self, name: &str, value: u64, why: String) -> Result<u64, String> {

@@ -141,6 +141,8 @@ pub struct Galera {
 /// A member's facts of its group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupReplication {
+    /// `VIEW_ID`, as `start:number`; empty outside of a group.
+    pub view: String,
     /// Members in the list of the server that was asked.
     pub members: Vec<GroupMember>,
 }
@@ -182,6 +184,14 @@ pub struct TopologyRow {
     pub target: bool,
     /// AVAILABLE, SWITCHOVER_IN_PROGRESS, ...; empty without a deployment.
     pub status: String,
+}
+
+impl GroupReplication {
+    /// Order of its view among those of all members.
+    pub(crate) fn view_order(&self) -> Option<(u64, u64)> {
+        let (start, number) = self.view.split_once(':')?;
+        Some((start.parse().ok()?, number.parse().ok()?))
+    }
 }
 
 impl Report {

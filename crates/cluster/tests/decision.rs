@@ -101,6 +101,15 @@ fn replica(lag_ms: Option<u64>) -> Result<Report, Failure> {
 const AUTO: [Role; 2] = [Role::Auto; 2];
 
 #[test]
+fn a_replica_that_is_not_read_only_is_neither_writer_nor_reader() {
+    let mut case = Case::new(Kind::Replication, &AUTO);
+    let mut two = replica(Some(0)).unwrap();
+    two.read_only = false;
+    case.next(vec![writable(), Ok(two)]);
+    assert_eq!(case.state(DB2), (State::Unused, "it is not read-only"));
+}
+
+#[test]
 fn two_writable_servers_are_no_writer_at_start_and_no_change_later() {
     let mut case = Case::new(Kind::Replication, &AUTO);
     let view = case.next(vec![writable(), writable()]);
@@ -283,7 +292,10 @@ fn a_group_names_its_writer_without_a_count_of_failures() {
         says(|it| {
             it.server_uuid = own.into();
             it.read_only = own != primary;
-            it.group = Some(GroupReplication { members });
+            it.group = Some(GroupReplication {
+                view: String::new(),
+                members,
+            });
         })
     };
     let mut case = Case::new(Kind::GroupReplication, &[Role::Auto; 3]);

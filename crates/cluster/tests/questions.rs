@@ -128,7 +128,7 @@ const FIRST: &str = "version\tserver_id\tserver_uuid\tread_only\tsuper_read_only
 
 #[test]
 fn aurora_tells_its_instances() {
-    let hosts = "SERVER_ID\tWRITER\tLAG\tAGE\nwriter-1\t1\tNULL\t412\nreader-1\t0\t18\t950\n";
+    let hosts = "SERVER_ID\tWRITER\tLAG_MS\tAGE\nwriter-1\t1\tNULL\t412\nreader-1\t0\t18\t950\n";
     let report = read(Kind::Aurora, &format!("{FIRST}{hosts}"));
     assert!(report.innodb_read_only);
     assert_eq!(report.aurora_id, "reader-1");
@@ -180,7 +180,7 @@ fn what_cannot_be_read_is_named() {
     let no_number = FIRST.replace("\t7\t", "\tseven\t");
     assert_eq!(
         why(Kind::Replication, &no_number),
-        "column server_id is \"seven\", which is no number"
+        "column server_id is 'seven', which is no number"
     );
     assert!(why(Kind::Galera, FIRST).contains("there is no wsrep_sst_method"));
     let port = include_str!("rows/mysql-replica.txt").replace("\t1\tlog.000001", "\t1\tx");

@@ -12,6 +12,13 @@ use cluster::*;
 use random::Random;
 use world::World;
 
+const ALL: [Kind; 5] = [
+    Kind::Replication,
+    Kind::Galera,
+    Kind::GroupReplication,
+    Kind::Aurora,
+    Kind::Rds,
+];
 /// Seeds of each kind where the number is not given.
 const SEEDS: u64 = 150;
 /// Time of one run.
@@ -25,6 +32,8 @@ const NAMED_MS: u64 = 1_000 + 3 * ANSWER_MS_MAX;
 const FALLEN_MS: u64 = 600;
 /// Time after any change until failures are counted and servers are up again.
 const SETTLED_MS: u64 = 3 * LIMIT_MS + 4_000;
+/// Length of a jump of the clock.
+const JUMP_MS: u64 = 3_600_000;
 
 /// A question that is on its way: when it was sent, when its answer or failure is there.
 struct Pending {
@@ -51,7 +60,7 @@ impl Monitor {
             latest: Vec::new(),
             pending: (0..count).map(|_| None).collect(),
             done_at: vec![0; count],
-            jumped: 0,
+            jumped: JUMP_MS,
             changes: Vec::new(),
         }
     }
@@ -93,6 +102,19 @@ impl Monitor {
 
     fn check(&self, next: &View, world: &World) {
         let changed = next.writer != self.view.writer;
+        let lag = |id: &ServerId| {
+            next.servers[id.index()]
+                .report
+                .as_ref()?
+                .sources
+                .first()?
+                .lag_ms
+        };
+        let lag = next.readers.iter().filter_map(lag).max().unwrap_or(0);
+        assert!(
+            lag <= world.settings.lag_ms_max,
+            "a reader lags by {lag} ms"
+        );
         assert_eq!(next.epoch, self.view.epoch + u64::from(changed), "epoch");
         let Some(writer) = next.writer else { return };
         let role = world.servers[writer.index()].role;
@@ -116,7 +138,7 @@ impl Monitor {
             "db{} does not take writes",
             writer.0 + 1
         );
-        if world.kind() != Kind::Replication {
+        if !world.replicates() {
             return;
         }
         for (id, server) in world.servers.iter().enumerate() {
@@ -209,7 +231,11 @@ fn everything(world: &mut World, monitor: &mut Monitor, random: &mut Random) {
         world.step(random);
         monitor.step(world, random);
         if random.below(6_000) == 0 {
-            monitor.jumped += 3_600_000;
+            // Forth, or back.
+            monitor.jumped = match random.below(2) {
+                0 => monitor.jumped + JUMP_MS,
+                _ => monitor.jumped.saturating_sub(JUMP_MS),
+            };
             world.changed_at = world.now;
         }
         if random.below(9_000) == 0 {
@@ -277,14 +303,14 @@ fn one_by_one(world: &mut World, monitor: &mut Monitor, random: &mut Random) {
                     world.kill(id, 500 + random.below(12_000));
                     killed_at = world.now;
                 }
-                _ if world.kind() == Kind::Replication => world.switch_over(id),
+                _ if world.replicates() => world.switch_over(id),
                 _ => {}
             }
         }
         world.step(random);
         monitor.step(world, random);
         // Where a lost writer is waited for, so it is when nobody knows what becomes of it.
-        let waits = world.kind() == Kind::Replication
+        let waits = world.replicates()
             && world.settings.writer_lost == WriterLost::Wait
             && !(0..world.servers.len()).all(|id| world.is_well(id));
         let all = 0..world.servers.len();
@@ -335,14 +361,14 @@ fn half_dead(world: &mut World, monitor: &mut Monitor, random: &mut Random) {
 
 #[test]
 fn a_writer_is_named_within_a_second() {
-    for kind in [Kind::Replication, Kind::Galera, Kind::GroupReplication] {
+    for kind in ALL {
         seeds(kind, 5, one_by_one);
     }
 }
 
 #[test]
 fn a_half_dead_writer_stays() {
-    for kind in [Kind::Replication, Kind::Galera, Kind::GroupReplication] {
+    for kind in ALL {
         seeds(kind, 10, half_dead);
     }
 }
@@ -360,4 +386,14 @@ fn galera_keeps_what_is_promised() {
 #[test]
 fn group_replication_keeps_what_is_promised() {
     seeds(Kind::GroupReplication, 1, everything);
+}
+
+#[test]
+fn aurora_keeps_what_is_promised() {
+    seeds(Kind::Aurora, 1, everything);
+}
+
+#[test]
+fn rds_keeps_what_is_promised() {
+    seeds(Kind::Rds, 1, everything);
 }

@@ -12,6 +12,9 @@ use cluster::*;
 pub(crate) const STEP_MS: u64 = 10;
 /// Time until a cluster with a quorum, or the orchestrator, has noticed a loss.
 const NOTICED_MS: u64 = 2_000;
+/// Time that a switchover of RDS takes, and for which its rows stay then.
+const DEPLOYED_MS: u64 = 3_000;
+const FORGOTTEN_MS: u64 = 44_000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
@@ -25,6 +28,8 @@ pub(crate) struct Server {
     pub(crate) read_only: bool,
     /// Index of the server that it replicates from.
     pub(crate) source: Option<usize>,
+    /// Lag behind its source.
+    lag_ms: u64,
     /// Reachable for the pool, and for the other servers.
     pub(crate) seen_by_pool: bool,
     pub(crate) seen_by_peers: bool,
@@ -34,6 +39,8 @@ pub(crate) struct Server {
     pub(crate) wrote_at: u64,
     /// True from joining the component until it is killed.
     joined: bool,
+    /// Members by the view of a group that it was in last, and that view's number.
+    list: (u64, Vec<usize>),
     /// Last time at which it heard a majority.
     majority_at: u64,
     restart_at: Option<u64>,
@@ -49,11 +56,15 @@ pub(crate) struct World {
     pub(crate) servers: Vec<Server>,
     /// Members of the component with the quorum; the first is a group's primary.
     pub(crate) component: Vec<usize>,
+    /// Components that there were.
+    views: u64,
     /// Time of the last change of anything that is true.
     pub(crate) changed_at: u64,
     lost_at: Option<u64>,
     /// The server that the orchestrator made the writer.
     promoted: usize,
+    /// A blue/green deployment of RDS that switches over: source, target, when it is through.
+    deployed: Option<(usize, usize, u64)>,
     /// Faults are drawn while this is true.
     pub(crate) is_hostile: bool,
     pub(crate) log: Vec<String>,
@@ -62,11 +73,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(kind: Kind, random: &mut Random) -> Self {
         let count = 2 + random.index(3);
-        let count = if kind == Kind::Replication {
-            count
-        } else {
-            count.max(3)
-        };
+        let replicates = matches!(kind, Kind::Replication | Kind::Rds);
+        let count = if replicates { count } else { count.max(3) };
         let servers = (0..count).map(|id| {
             let role = match random.below(20) {
                 0 if id > 0 => Role::Reader,
@@ -81,12 +89,14 @@ impl World {
                 half: false,
                 loses: 0,
                 read_only: id > 0,
-                source: (kind == Kind::Replication && id > 0).then_some(0),
+                source: (replicates && id > 0).then_some(0),
+                lag_ms: 0,
                 seen_by_pool: true,
                 seen_by_peers: true,
                 writes_since: None,
                 wrote_at: 0,
                 joined: true,
+                list: (0, Vec::new()),
                 majority_at: 0,
                 restart_at: None,
                 heal_at: None,
@@ -110,9 +120,11 @@ impl World {
             now: 1_000_000,
             component: (0..servers.len()).collect(),
             servers,
+            views: 1,
             changed_at: 1_000_000,
             lost_at: None,
             promoted: 0,
+            deployed: None,
             is_hostile: true,
             log: Vec::new(),
         }
@@ -125,6 +137,10 @@ impl World {
 
     pub(crate) fn kind(&self) -> Kind {
         self.settings.kind
+    }
+
+    pub(crate) fn replicates(&self) -> bool {
+        matches!(self.kind(), Kind::Replication | Kind::Rds)
     }
 
     fn hear_each_other(&self, a: usize, b: usize) -> bool {
@@ -150,7 +166,7 @@ impl World {
         server.up
             && !server.read_only
             && match self.kind() {
-                Kind::Replication => server.source.is_none(),
+                Kind::Replication | Kind::Rds => server.source.is_none(),
                 Kind::Galera => self.has_majority(id),
                 _ => self.has_majority(id) && self.component.first() == Some(&id),
             }
@@ -163,7 +179,7 @@ impl World {
             self.recover(id);
         }
         match self.kind() {
-            Kind::Replication => self.orchestrate(random),
+            Kind::Replication | Kind::Rds => self.orchestrate(random),
             _ => self.reform(),
         }
         if self.is_hostile && random.below(400) == 0 {
@@ -175,6 +191,7 @@ impl World {
             let since = self.servers[id].writes_since;
             if self.has_majority(id) {
                 self.servers[id].majority_at = self.now;
+                self.servers[id].list = (self.views, self.component.clone());
             }
             self.servers[id].writes_since = takes.then(|| since.unwrap_or(self.now));
             if takes {
@@ -197,7 +214,7 @@ impl World {
         let server = &mut self.servers[id];
         if heals {
             server.heal_at = None;
-            (server.frozen, server.half, server.loses) = (false, false, 0);
+            (server.frozen, server.half, server.loses, server.lag_ms) = (false, false, 0, 0);
             (server.seen_by_pool, server.seen_by_peers) = (true, true);
             self.say(format!("db{} is healed", id + 1));
         }
@@ -205,12 +222,14 @@ impl World {
 
     pub(crate) fn kill(&mut self, id: usize, for_ms: u64) {
         let replaced = self.settings.writer_lost == WriterLost::Replace;
+        let replaced = replaced && self.replicates();
         let server = &mut self.servers[id];
         (server.up, server.joined) = (false, false);
+        server.list.1.clear();
         server.restart_at = Some(self.now + for_ms);
         // Where the pool may replace a lost writer, the operator sees to it that it comes back
         // read-only; elsewhere it may come back as it was.
-        if self.settings.kind == Kind::Replication && replaced {
+        if replaced || self.settings.kind == Kind::Aurora {
             server.read_only = true;
         }
         self.say(format!("db{} is killed", id + 1));
@@ -218,13 +237,13 @@ impl World {
 
     fn fault(&mut self, id: usize, random: &mut Random) {
         let for_ms = 500 + random.below(12_000);
-        let replication = self.kind() == Kind::Replication;
+        let replication = self.replicates();
         if self.servers[id].heal_at.is_some() || !self.servers[id].up {
             return;
         }
         let until = Some(self.now + for_ms);
         let server = &mut self.servers[id];
-        let what = match random.below(9) {
+        let what = match random.below(10) {
             0 | 1 => return self.kill(id, for_ms),
             2 => {
                 (server.frozen, server.heal_at) = (true, until);
@@ -246,7 +265,13 @@ impl World {
                 (server.seen_by_peers, server.heal_at) = (false, until);
                 "cut from the others"
             }
+            7 | 8 if self.deployed.is_some() => return,
             7 if replication => return self.switch_over(id),
+            9 if replication => {
+                server.lag_ms = random.below(30_000);
+                server.heal_at = until;
+                "lagging"
+            }
             8 if replication => {
                 // A second writer, by mistake.
                 server.read_only = false;
@@ -270,11 +295,22 @@ impl World {
             .filter(|&id| self.takes_writes(id))
             .collect();
         let [from] = writers[..] else { return };
-        if from == to || !self.hear_each_other(from, to) || !self.may_write(to) {
+        if self.deployed.is_some()
+            || from == to
+            || !self.hear_each_other(from, to)
+            || !self.may_write(to)
+        {
             return;
         }
         self.servers[from].read_only = true;
-        self.promote(to);
+        match self.kind() {
+            // Both refuse writes for a while.
+            Kind::Rds => {
+                self.say(format!("db{} is to follow db{}", to + 1, from + 1));
+                self.deployed = Some((from, to, self.now + DEPLOYED_MS));
+            }
+            _ => self.promote(to),
+        }
     }
 
     /// True if its role lets it be the writer.
@@ -284,6 +320,7 @@ impl World {
 
     fn promote(&mut self, to: usize) {
         self.promoted = to;
+        self.deployed = self.deployed.filter(|it| it.1 == to);
         (self.servers[to].source, self.servers[to].read_only) = (None, false);
         self.say(format!("db{} is promoted", to + 1));
         for (id, server) in self.servers.iter_mut().enumerate() {
@@ -296,6 +333,27 @@ impl World {
     /// Acts as an orchestrator that does not see the pool: it replaces a writer that the other
     /// servers do not hear. Where the pool is told to replace a lost writer, it kills that first.
     fn orchestrate(&mut self, random: &mut Random) {
+        if let Some((from, to, at)) = self.deployed {
+            if self.now >= at && self.promoted != to {
+                match self.servers[to].up {
+                    true => self.promote(to),
+                    // It is rolled back.
+                    false => {
+                        self.deployed = None;
+                        self.servers[from].read_only = false;
+                        self.say("the deployment failed".into());
+                    }
+                }
+                // What replicated from the old one stays there.
+                self.servers[from].follow_at = None;
+            }
+            if self.now >= at + FORGOTTEN_MS {
+                self.deployed = None;
+            }
+            if self.now < at {
+                return;
+            }
+        }
         let id = self.promoted;
         let lives = self.servers[id].seen_by_peers && !self.servers[id].frozen;
         let writer = (self.takes_writes(id) && lives).then_some(id);
@@ -366,11 +424,15 @@ impl World {
         if self.now >= lost_at + NOTICED_MS && !wanted.is_empty() {
             self.say(format!("the component is {wanted:?}"));
             self.component = wanted;
+            self.views += 1;
             self.lost_at = None;
             let primary = self.component[0];
             for (id, server) in self.servers.iter_mut().enumerate() {
                 server.joined = self.component.contains(&id) && server.up;
-                server.read_only = self.settings.kind == Kind::GroupReplication && id != primary;
+                // Who is out knows nothing of it.
+                if server.joined || !server.up {
+                    server.read_only = self.settings.kind != Kind::Galera && id != primary;
+                }
             }
         }
     }
@@ -422,7 +484,7 @@ impl World {
                     Receiver::Connecting
                 },
                 applier: true,
-                lag_ms: hears.then_some(0),
+                lag_ms: hears.then_some(server.lag_ms),
                 error: String::new(),
             });
         }
@@ -441,25 +503,50 @@ impl World {
                     ..Galera::default()
                 });
             }
+            // One that was cut off, and hears the others again, has all of its last view.
             Kind::GroupReplication => {
+                let (number, list) = &server.list;
                 let member = |&it: &usize| GroupMember {
                     id: uuid(it),
-                    state: match inside || self.hear_each_other(id, it) {
+                    state: match self.hear_each_other(id, it) || inside {
                         true => "ONLINE".into(),
                         false => "UNREACHABLE".into(),
                     },
-                    primary: self.component[0] == it,
+                    primary: list[0] == it,
                     ..GroupMember::default()
                 };
-                let members = self
-                    .component
-                    .iter()
-                    .filter(|_| listed)
-                    .map(member)
-                    .collect();
-                report.group = Some(GroupReplication { members });
+                let members = list.iter().map(member).collect();
+                let view = format!("1:{number}");
+                report.group = Some(GroupReplication { view, members });
             }
-            _ => {}
+            Kind::Aurora => {
+                report.innodb_read_only = server.read_only;
+                report.aurora_id = uuid(id);
+                let (_, list) = &server.list;
+                let row = |&it: &usize| AuroraRow {
+                    id: uuid(it),
+                    writer: list[0] == it,
+                    // Nobody brings the rows of one that is cut off up to date.
+                    age_ms: self.now - server.majority_at,
+                    ..AuroraRow::default()
+                };
+                report.aurora = list.iter().map(row).collect();
+            }
+            Kind::Rds => {
+                let row = |(from, to, at): (usize, usize, u64)| {
+                    let status = match self.now < at {
+                        true => "SWITCHOVER_IN_PROGRESS",
+                        false => "SWITCHOVER_COMPLETED",
+                    };
+                    [(from, false), (to, true)].map(|(id, target)| TopologyRow {
+                        address: self.settings.servers[id].address.clone(),
+                        target,
+                        status: status.into(),
+                    })
+                };
+                report.topology = self.deployed.map(row).into_iter().flatten().collect();
+            }
+            Kind::Replication => {}
         }
         report
     }

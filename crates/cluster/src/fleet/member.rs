@@ -1,0 +1,575 @@
+//! One pool of a fleet: its rounds.
+//!
+//! A round asks for the holders of locks ([`Member::survey`]), decides what to change
+//! ([`Member::decide`]), and takes note of what came of it ([`Member::done`]).
+
+use super::kills::{
+    HEADER_DIGITS, KillAnswer, ROUNDS_MAX, RemoteKill, WORD_DIGITS, number_in, number_of,
+};
+use super::{DIGITS, Lock, Number, Op, Resource, SEATS_MAX, UNITS_MAX, shares};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A pool below its share by less than one of so many waits for no other to give.
+const NEAR: u32 = 16;
+/// A unit is taken once it was free in so many surveys: a pool that has lost it has noticed then.
+const FREE_SURVEYS: u8 = 5;
+/// Locks of the limits that one survey asks for: those of two of the largest, told by all seats.
+pub const LIMIT_LOCKS_MAX: usize = 4 * (UNITS_MAX + SEATS_MAX as usize * DIGITS as usize);
+
+/// Use of one limit by this pool.
+#[derive(Clone, Debug, Default)]
+pub struct Need {
+    /// The limit.
+    pub resource: Resource,
+    /// Units that there are, by its settings.
+    pub limit: u32,
+    /// Units below which it should not be.
+    pub floor: u32,
+    /// Units that it could use.
+    pub demand: u32,
+    /// Units that its backends use.
+    pub used: BTreeSet<u32>,
+}
+
+/// A pool of the fleet, as another sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeatView {
+    /// Its number.
+    pub seat: u8,
+    /// Connection that holds it.
+    pub connection: u64,
+    /// True of the pool that looks.
+    pub is_self: bool,
+    /// Units that it could use.
+    pub demand: u32,
+    /// Units that it holds.
+    pub held: u32,
+    /// Units that it should have.
+    pub share: u32,
+}
+
+/// Decision of a round.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// To be run in this order.
+    pub ops: Vec<Op>,
+    /// Units that are to be given up, of those without a backend.
+    pub release: Vec<(Resource, u32)>,
+    /// KILLs of other pools, with the seat that is to be answered and the KILL's number there.
+    pub kills: Vec<((u8, u8), RemoteKill)>,
+    /// End of this pool's own KILL; `None` within: nobody has the client.
+    pub killed: Option<Option<KillAnswer>>,
+    /// The fleet, by the first limit.
+    pub seats: Vec<SeatView>,
+}
+
+/// Units of one limit.
+#[derive(Debug, Default)]
+struct Division {
+    claimed: BTreeSet<u32>,
+    /// Units whose claim and witness were free in so many surveys up to the last.
+    free: BTreeMap<u32, u8>,
+    /// Units that it may use while others need some.
+    allowed: Option<u32>,
+}
+
+/// A KILL of this pool's.
+#[derive(Debug)]
+struct OwnKill {
+    kill: RemoteKill,
+    /// Rounds since it was asked for.
+    rounds: u8,
+}
+
+/// Claims a unit, and looks for a backend of it.
+fn claim(of: Resource, unit: u32, ops: &mut Vec<Op>) {
+    ops.push(Op::Get(Lock::Claim(of, unit)));
+    ops.push(Op::Holder(Lock::Witness(of, unit)));
+}
+
+/// State of one pool.
+#[derive(Debug, Default)]
+pub struct Member {
+    connection: u64,
+    seat: Option<u8>,
+    /// Seat to take where it is free: the one before, or one drawn.
+    wish: u8,
+    /// Seats of pools whose clients came here.
+    inherited: BTreeSet<u8>,
+    seats_free: BTreeSet<u8>,
+    /// Seats that were held in the last survey.
+    seats: BTreeSet<u8>,
+    /// Digits and answers that it holds.
+    told: BTreeSet<Lock>,
+    divisions: BTreeMap<Resource, Division>,
+    /// Limits that have had their turn in surveys, and surveys of those that have it now.
+    turns: usize,
+    surveys: u8,
+    kill: Option<OwnKill>,
+    kills_count: u8,
+    /// Seats that told of a KILL in the last survey, whose numbers are asked for in the next.
+    calls: BTreeSet<u8>,
+    /// Headers of KILLs that were handed out, by seat.
+    seen: BTreeMap<u8, u32>,
+}
+
+/// Holders of locks, by a survey.
+struct Holders<'a>(BTreeMap<&'a Lock, u64>);
+
+impl Holders<'_> {
+    fn of(&self, lock: Lock) -> Option<u64> {
+        self.0.get(&lock).copied()
+    }
+
+    /// The number that a seat tells.
+    fn number(&self, seat: u8, number: Number, digits: u8) -> u32 {
+        let held = |digit: &u8| self.of(Lock::Digit(seat, number, *digit)).is_some();
+        (0..digits).filter(held).map(|digit| 1 << digit).sum()
+    }
+}
+
+/// Header of a seat's KILL, as its locks.
+fn header_of(seat: u8) -> impl Iterator<Item = Lock> {
+    (0..HEADER_DIGITS).map(move |digit| Lock::Digit(seat, Number::Kill, digit))
+}
+
+fn digits_of(seat: u8, number: Number, digits: u8) -> impl Iterator<Item = Lock> {
+    (0..digits).map(move |digit| Lock::Digit(seat, number, digit))
+}
+
+/// Digits of `value` that are 1; a value that is too large is the largest.
+fn put_number(into: &mut BTreeSet<Lock>, seat: u8, number: Number, digits: u8, value: u32) {
+    let value = value.min(u32::MAX >> (32 - digits));
+    let ones = (0..digits).filter(|digit| value >> digit & 1 == 1);
+    into.extend(ones.map(|digit| Lock::Digit(seat, number, digit)));
+}
+
+impl Member {
+    /// A pool that tries this seat first.
+    #[must_use]
+    pub fn new(wish: u8) -> Member {
+        Member {
+            wish: wish % SEATS_MAX,
+            ..Member::default()
+        }
+    }
+
+    /// A connection stands, on which nothing is held yet.
+    pub fn connected(&mut self, connection: u64) {
+        self.connection = connection;
+        self.wish = self.seat.take().unwrap_or(self.wish);
+        self.told.clear();
+        self.calls.clear();
+        self.seats_free.clear();
+        self.divisions.clear();
+        // Nobody is told of it any more.
+        self.kill = None;
+    }
+
+    /// Its seat, while it holds one.
+    #[must_use]
+    pub fn seat(&self) -> Option<u8> {
+        self.seat
+    }
+
+    /// Keeps the seat of a pool whose clients came here from others, once it is free.
+    pub fn inherit(&mut self, seat: u8) {
+        self.inherited.insert(seat);
+    }
+
+    /// Units that it may use.
+    #[must_use]
+    pub fn total(&self, resource: Resource) -> u32 {
+        self.divisions.get(&resource).map_or(0, |division| {
+            let claimed = u32::try_from(division.claimed.len()).unwrap_or(u32::MAX);
+            claimed.min(division.allowed.unwrap_or(u32::MAX))
+        })
+    }
+
+    /// Tells the others of a KILL; `false` while there is another.
+    pub fn kill(&mut self, kill: RemoteKill) -> bool {
+        if self.kill.is_some() || self.seat.is_none() {
+            return false;
+        }
+        self.kills_count = self.kills_count.wrapping_add(1);
+        self.kill = Some(OwnKill { kill, rounds: 0 });
+        true
+    }
+
+    /// The KILL with this number of a seat has come to this end here.
+    pub fn answer(&mut self, (seat, number): (u8, u8), answer: KillAnswer) -> Op {
+        let lock = Lock::Answer(seat, number, answer);
+        self.told.insert(lock);
+        Op::Get(lock)
+    }
+
+    /// Limits of a survey: the first, and in turns as many others as fit in. A turn is long enough
+    /// to take units.
+    fn surveyed<'a>(&mut self, needs: &'a [Need]) -> Vec<&'a Need> {
+        let Some((first, others)) = needs.split_first() else {
+            return Vec::new();
+        };
+        let told = self.seats.len() * usize::from(DIGITS);
+        let mut count = 0;
+        let mut fits = |need: &&Need| {
+            count += 2 * (need.limit as usize + told);
+            count <= LIMIT_LOCKS_MAX
+        };
+        let start = self.turns % others.len().max(1);
+        let in_turns = others[start..].iter().chain(&others[..start]);
+        let found = [first].into_iter().chain(in_turns).take_while(&mut fits);
+        let found: Vec<&Need> = found.collect();
+        self.surveys = (self.surveys + 1) % (FREE_SURVEYS + 2);
+        if self.surveys == 0 {
+            self.turns = start + found.len().saturating_sub(1);
+        }
+        found
+    }
+
+    /// Locks whose holders are to be asked for.
+    #[must_use]
+    pub fn survey(&mut self, needs: &[Need]) -> Vec<Lock> {
+        let needs = self.surveyed(needs);
+        let mut locks: Vec<Lock> = (0..SEATS_MAX).map(Lock::Seat).collect();
+        for &seat in &self.seats {
+            locks.extend(header_of(seat));
+        }
+        for &seat in &self.seats {
+            for need in &needs {
+                locks.extend(digits_of(seat, Number::Demand(need.resource), DIGITS));
+                locks.extend(digits_of(seat, Number::Limit(need.resource), DIGITS));
+            }
+        }
+        for &seat in &self.calls {
+            locks.extend(digits_of(seat, Number::Victim, WORD_DIGITS));
+            locks.extend(digits_of(seat, Number::Account, WORD_DIGITS));
+        }
+        for need in needs {
+            // The witness behind the claim: whoever has the claim may bring it.
+            for unit in 0..need.limit {
+                locks.push(Lock::Claim(need.resource, unit));
+                locks.push(Lock::Witness(need.resource, unit));
+            }
+        }
+        if let Some(seat) = self.seat {
+            locks.extend(self.answers_to(seat));
+        }
+        for &seat in &self.seats {
+            locks.extend(header_of(seat));
+        }
+        locks
+    }
+
+    /// Answers to its own KILL.
+    fn answers_to(&self, seat: u8) -> [Lock; 3] {
+        KillAnswer::ALL.map(|answer| Lock::Answer(seat, number_of(self.kills_count), answer))
+    }
+
+    /// Decides by the answers to a survey.
+    pub fn decide(&mut self, needs: &[Need], locks: &[Lock], found: &[Option<u64>]) -> Plan {
+        let mut holders = Holders(BTreeMap::new());
+        let mut first_headers = BTreeMap::new();
+        for (lock, holder) in locks.iter().zip(found) {
+            // The last answer counts; the first one of a header is kept besides.
+            if matches!(lock, Lock::Digit(_, Number::Kill, _)) {
+                first_headers.entry(lock).or_insert(*holder);
+            }
+            match holder {
+                Some(holder) => holders.0.insert(lock, *holder),
+                None => holders.0.remove(lock),
+            };
+        }
+        let mut plan = Plan::default();
+        let seats: BTreeMap<u8, u64> = (0..SEATS_MAX)
+            .filter_map(|seat| Some((seat, holders.of(Lock::Seat(seat))?)))
+            .collect();
+        let free: BTreeSet<u8> = (0..SEATS_MAX).filter(|s| !seats.contains_key(s)).collect();
+        self.sit_down(&free, &mut plan.ops);
+        self.seats_free = free;
+        let known = std::mem::replace(&mut self.seats, seats.keys().copied().collect());
+        let is_needed = |of: &Resource| needs.iter().any(|need| need.resource == *of);
+        self.divisions
+            .retain(|of, division| is_needed(of) || !division.claimed.is_empty());
+        for (of, division) in (self.divisions.iter_mut()).filter(|(of, _)| !is_needed(of)) {
+            division.allowed = Some(0);
+            plan.release.push((*of, u32::MAX));
+        }
+        let is_asked = |lock: &Lock| match lock {
+            Lock::Claim(of, _) => Some(*of),
+            _ => None,
+        };
+        let asked: BTreeSet<Resource> = locks.iter().filter_map(is_asked).collect();
+        for (of, division) in &mut self.divisions {
+            if !asked.contains(of) {
+                // What is free now may be taken meanwhile.
+                division.free.clear();
+            }
+        }
+        if let Some(seat) = self.seat {
+            for need in needs.iter().filter(|need| asked.contains(&need.resource)) {
+                self.divide(need, seat, (&seats, &known), &holders, &mut plan);
+            }
+            self.hear_kills(seat, &known, (&first_headers, &holders), &mut plan);
+            self.own_kill(seat, &holders, &mut plan);
+            self.tell(seat, needs, &mut plan.ops);
+        }
+        plan
+    }
+
+    /// Takes a seat that was free twice, the one before if that can be, and those to be kept.
+    fn sit_down(&self, free: &BTreeSet<u8>, ops: &mut Vec<Op>) {
+        let is_free = |seat: &u8| free.contains(seat) && self.seats_free.contains(seat);
+        if self.seat.is_none() {
+            let from_wish = (0..SEATS_MAX).map(|step| (self.wish + step) % SEATS_MAX);
+            let mut others = from_wish.filter(|seat| !self.inherited.contains(seat));
+            ops.extend(others.find(is_free).map(|seat| Op::Get(Lock::Seat(seat))));
+        }
+        let kept = self.inherited.iter().filter(|seat| free.contains(seat));
+        ops.extend(kept.map(|seat| Op::Get(Lock::Seat(*seat))));
+    }
+
+    /// Decides what to give up and to take of one limit.
+    fn divide(
+        &mut self,
+        need: &Need,
+        own_seat: u8,
+        (seats, known): (&BTreeMap<u8, u64>, &BTreeSet<u8>),
+        holders: &Holders<'_>,
+        plan: &mut Plan,
+    ) {
+        let of = need.resource;
+        let mut limit = need.limit;
+        // Of the seats that one pool holds the lowest stands for it.
+        let mut pools: BTreeMap<u64, SeatView> = BTreeMap::new();
+        for (&seat, &connection) in seats {
+            let is_self = connection == self.connection;
+            let told = match known.contains(&seat) && !is_self {
+                true => holders.number(seat, Number::Demand(of), DIGITS),
+                false => 0,
+            };
+            let other_limit = holders.number(seat, Number::Limit(of), DIGITS);
+            if other_limit > 0 && !is_self {
+                limit = limit.min(other_limit);
+            }
+            let pool = pools.entry(connection).or_insert(SeatView {
+                seat: if is_self { own_seat } else { seat },
+                connection,
+                is_self,
+                demand: if is_self { need.demand } else { 0 },
+                held: 0,
+                share: 0,
+            });
+            pool.demand = pool.demand.max(told);
+        }
+        let division = self.divisions.entry(of).or_default();
+        let mut free = BTreeMap::new();
+        for unit in 0..need.limit {
+            let claim = holders.of(Lock::Claim(of, unit));
+            if let Some(pool) = claim.and_then(|holder| pools.get_mut(&holder)) {
+                pool.held += 1;
+            }
+            if claim.is_none() && holders.of(Lock::Witness(of, unit)).is_none() && unit < limit {
+                let before = division.free.get(&unit).copied().unwrap_or(0);
+                free.insert(unit, before.saturating_add(1));
+            }
+        }
+        let mut pools: Vec<SeatView> = pools.into_values().collect();
+        // All decide alike.
+        pools.sort_by_key(|pool| pool.seat);
+        let demands: Vec<u32> = pools.iter().map(|pool| pool.demand).collect();
+        for (pool, share) in pools.iter_mut().zip(shares(limit, need.floor, &demands)) {
+            pool.share = share;
+        }
+        let lack = |pool: &SeatView| {
+            let wanted = pool.share.min(pool.demand.max(need.floor));
+            match pool.held + wanted / NEAR < wanted {
+                true => wanted - pool.held,
+                false => 0,
+            }
+        };
+        let lacking: u32 = pools.iter().map(lack).sum();
+        let lacking = lacking.saturating_sub(u32::try_from(free.len()).unwrap_or(0));
+        let excess = |pool: &SeatView| pool.held.saturating_sub(pool.share);
+        let over: u32 = pools.iter().map(excess).sum();
+        if let Some(own) = pools.iter().find(|pool| pool.is_self) {
+            let claimed = u32::try_from(division.claimed.len()).unwrap_or(u32::MAX);
+            let part = match over {
+                0 => 0,
+                _ => (u64::from(lacking) * u64::from(excess(own))).div_ceil(u64::from(over)),
+            };
+            let part = u32::try_from(part).unwrap_or(0).min(excess(own));
+            let above = u32::try_from(division.claimed.range(limit..).count()).unwrap_or(0);
+            let give = part.max(above).min(claimed);
+            division.allowed = (give > 0).then(|| claimed - give);
+            if give > 0 {
+                plan.release.push((of, give));
+            }
+            // Its own, which were lost with a connection.
+            for unit in need
+                .used
+                .iter()
+                .filter(|unit| !division.claimed.contains(unit))
+            {
+                claim(of, *unit, &mut plan.ops);
+            }
+            let mut take = own.share.saturating_sub(claimed);
+            let start = u32::from(own.seat) * (limit / u32::from(SEATS_MAX));
+            for (unit, surveys) in free.range(start..).chain(free.range(..start)) {
+                if take == 0 || give > 0 {
+                    break;
+                }
+                if *surveys >= FREE_SURVEYS {
+                    claim(of, *unit, &mut plan.ops);
+                    take -= 1;
+                }
+            }
+        }
+        division.free = free;
+        if plan.seats.is_empty() {
+            plan.seats = pools;
+        }
+    }
+
+    /// Finds the KILLs of others that are new, and forgets those that were taken back.
+    fn hear_kills(
+        &mut self,
+        own: u8,
+        known: &BTreeSet<u8>,
+        (first, holders): (&BTreeMap<&Lock, Option<u64>>, &Holders<'_>),
+        plan: &mut Plan,
+    ) {
+        let asked = std::mem::take(&mut self.calls);
+        self.seen.retain(|seat, _| known.contains(seat));
+        for &seat in known.iter().filter(|seat| **seat != own) {
+            let header = holders.number(seat, Number::Kill, HEADER_DIGITS);
+            if header & 1 == 1 {
+                self.calls.insert(seat);
+            }
+            let mut locks = header_of(seat);
+            let is_steady = locks.all(|lock| {
+                first.get(&lock).copied().flatten().is_some() == holders.of(lock).is_some()
+            });
+            let id = holders.number(seat, Number::Victim, WORD_DIGITS);
+            let account = holders.number(seat, Number::Account, WORD_DIGITS);
+            let kill = RemoteKill::read(header, id, account);
+            let number = number_in(header);
+            if is_steady {
+                let is_over = |lock: &&Lock| match lock {
+                    Lock::Answer(of, to, _) => *of == seat && (kill.is_none() || *to != number),
+                    _ => false,
+                };
+                let over: Vec<Lock> = self.told.iter().filter(is_over).copied().collect();
+                for answer in over {
+                    self.told.remove(&answer);
+                    plan.ops.push(Op::Release(answer));
+                }
+            }
+            match kill {
+                Some(kill)
+                    if is_steady
+                        && asked.contains(&seat)
+                        && self.seen.get(&seat) != Some(&header) =>
+                {
+                    self.seen.insert(seat, header);
+                    plan.kills.push(((seat, number), kill));
+                }
+                None if is_steady => _ = self.seen.remove(&seat),
+                _ => {}
+            }
+        }
+    }
+
+    /// Looks for the answer to its own KILL.
+    fn own_kill(&mut self, seat: u8, holders: &Holders<'_>, plan: &mut Plan) {
+        let locks = KillAnswer::ALL.into_iter().zip(self.answers_to(seat));
+        let Some(own) = &mut self.kill else { return };
+        let mut held = locks.filter(|(_, lock)| holders.of(*lock).is_some());
+        let answer = held.next().map(|(answer, _)| answer);
+        own.rounds += 1;
+        if answer.is_some() || own.rounds > ROUNDS_MAX {
+            self.kill = None;
+            plan.killed = Some(answer);
+        }
+    }
+
+    /// Tells its numbers: what is not true any more first, the header of a KILL last.
+    fn tell(&mut self, seat: u8, needs: &[Need], ops: &mut Vec<Op>) {
+        let mut words = BTreeSet::new();
+        for need in needs {
+            let (demand, limit) = (Number::Demand(need.resource), Number::Limit(need.resource));
+            put_number(&mut words, seat, demand, DIGITS, need.demand);
+            put_number(&mut words, seat, limit, DIGITS, need.limit);
+        }
+        let mut header = BTreeSet::new();
+        if let Some(own) = &self.kill {
+            put_number(&mut words, seat, Number::Victim, WORD_DIGITS, own.kill.id);
+            put_number(
+                &mut words,
+                seat,
+                Number::Account,
+                WORD_DIGITS,
+                own.kill.account,
+            );
+            let told = own.kill.header(self.kills_count);
+            put_number(&mut header, seat, Number::Kill, HEADER_DIGITS, told);
+        }
+        let is_digit = |lock: &&Lock| matches!(lock, Lock::Digit(..));
+        let is_told = |lock: &&Lock| words.contains(lock) || header.contains(lock);
+        let old: Vec<Lock> = self.told.iter().filter(is_digit).copied().collect();
+        let is_header = |lock: &Lock| matches!(lock, Lock::Digit(_, Number::Kill, _));
+        let mut gone: Vec<Lock> = old.iter().filter(|lock| !is_told(lock)).copied().collect();
+        gone.sort_by_key(|lock| !is_header(lock));
+        for lock in gone {
+            self.told.remove(&lock);
+            ops.push(Op::Release(lock));
+        }
+        for lock in words.into_iter().chain(header.into_iter().rev()) {
+            if self.told.insert(lock) {
+                ops.push(Op::Get(lock));
+            }
+        }
+    }
+
+    /// Gives a unit up that no backend uses.
+    pub fn release(&mut self, resource: Resource, unit: u32) -> Op {
+        if let Some(division) = self.divisions.get_mut(&resource) {
+            division.claimed.remove(&unit);
+        }
+        Op::Release(Lock::Claim(resource, unit))
+    }
+
+    /// Takes note of the answers to commands; gives the units that are new, and what is to be run
+    /// besides. A unit with a backend that is not this pool's is given back.
+    pub fn done(
+        &mut self,
+        ops: &[Op],
+        answers: &[Option<u64>],
+        is_used: impl Fn(Resource, u32) -> bool,
+    ) -> (Vec<(Resource, u32)>, Vec<Op>) {
+        let (mut new, mut undo) = (Vec::new(), Vec::new());
+        for (op, answer) in ops.iter().zip(answers) {
+            let got = *answer == Some(1);
+            match *op {
+                Op::Get(Lock::Seat(seat)) if got && !self.inherited.contains(&seat) => {
+                    self.seat = Some(seat);
+                }
+                Op::Get(Lock::Claim(of, unit)) if got => {
+                    self.divisions.entry(of).or_default().claimed.insert(unit);
+                    new.push((of, unit));
+                }
+                Op::Holder(Lock::Witness(of, unit))
+                    if answer.is_some()
+                        && !is_used(of, unit)
+                        && new.last() == Some(&(of, unit)) =>
+                {
+                    new.pop();
+                    undo.push(self.release(of, unit));
+                }
+                // Another holds it: it is not told.
+                Op::Get(lock) if !got => _ = self.told.remove(&lock),
+                _ => {}
+            }
+        }
+        (new, undo)
+    }
+}

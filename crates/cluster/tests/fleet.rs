@@ -1,0 +1,649 @@
+//! Pools that share a limit through named locks, from seeds, with all that goes wrong.
+//!
+//! The server's side is the truth: locks end with their connections, and a connection ends late
+//! when its pool was killed in a statement. At no step is there a unit with connections of two
+//! pools, or more units than the limit; when all is calm again the shares follow demand within
+//! twenty rounds, which are five seconds. `ONRAMP_SEEDS` runs more. Not drawn: a pool that is
+//! stopped between the login of a backend and its first statement, and whose own connection is
+//! ended then.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "simulation/random.rs"]
+mod random;
+
+use cluster::fleet::{
+    KillAnswer, LIMIT_LOCKS_MAX, Lock, Member, Need, Op, Plan, RemoteKill, Resource, SEATS_MAX,
+    UNITS_MAX, Units, shares,
+};
+use random::Random;
+use std::collections::{BTreeMap, BTreeSet};
+
+const ALL: Resource = Resource(0);
+const FLOOR: u32 = 2;
+
+/// A connection to the server.
+struct Connection {
+    pool: usize,
+    /// Unit of a backend; `None`: a pool's own.
+    unit: Option<u32>,
+    has_witness: bool,
+    /// Step at which the server ends it.
+    ends: Option<u64>,
+}
+
+#[derive(Default)]
+struct Server {
+    locks: BTreeMap<Lock, u64>,
+    connections: BTreeMap<u64, Connection>,
+    last: u64,
+}
+
+impl Server {
+    fn connect(&mut self, pool: usize, unit: Option<u32>) -> u64 {
+        self.last += 1;
+        let (has_witness, ends) = (false, None);
+        let new = Connection {
+            pool,
+            unit,
+            has_witness,
+            ends,
+        };
+        self.connections.insert(self.last, new);
+        self.last
+    }
+
+    fn end(&mut self, id: u64) {
+        self.connections.remove(&id);
+        self.locks.retain(|_, holder| *holder != id);
+    }
+
+    fn run(&mut self, id: u64, op: Op) -> Option<u64> {
+        match op {
+            Op::Get(lock) => {
+                let holder = *self.locks.entry(lock).or_insert(id);
+                Some(u64::from(holder == id))
+            }
+            Op::Release(lock) => {
+                let mine = self.locks.get(&lock) == Some(&id);
+                if mine {
+                    self.locks.remove(&lock);
+                }
+                Some(u64::from(mine))
+            }
+            Op::Holder(lock) => self.locks.get(&lock).copied(),
+        }
+    }
+}
+
+/// Commands of a pool's round that are under way.
+struct Work {
+    ops: Vec<Op>,
+    answers: Vec<Option<u64>>,
+    is_survey: bool,
+}
+
+struct Pool {
+    member: Member,
+    connection: Option<u64>,
+    work: Option<Work>,
+    units: Units,
+    /// Connections of the backends, by their units.
+    used: BTreeMap<u32, u64>,
+    total: u32,
+    demand: u32,
+    stopped: bool,
+    rounds: u32,
+    plan: Plan,
+    heard: Vec<((u8, u8), RemoteKill)>,
+    killed: Option<Option<KillAnswer>>,
+}
+
+struct World {
+    random: Random,
+    server: Server,
+    pools: BTreeMap<usize, Pool>,
+    limit: u32,
+    step: u64,
+    started: usize,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut random = Random(seed);
+        let limit = 8 + u32::try_from(random.below(40)).unwrap();
+        let (server, pools) = (Server::default(), BTreeMap::new());
+        World {
+            random,
+            server,
+            pools,
+            limit,
+            step: 0,
+            started: 0,
+        }
+    }
+
+    fn start(&mut self) {
+        let wish = u8::try_from(self.random.below(4)).unwrap();
+        let pool = Pool {
+            member: Member::new(wish),
+            connection: None,
+            work: None,
+            units: Units::default(),
+            used: BTreeMap::new(),
+            total: 0,
+            demand: u32::try_from(self.random.below(60)).unwrap(),
+            stopped: false,
+            rounds: 0,
+            plan: Plan::default(),
+            heard: Vec::new(),
+            killed: None,
+        };
+        self.pools.insert(self.started, pool);
+        self.started += 1;
+    }
+
+    fn pick(&mut self) -> Option<usize> {
+        let keys: Vec<usize> = self.pools.keys().copied().collect();
+        (!keys.is_empty()).then(|| keys[self.random.index(keys.len())])
+    }
+
+    /// A pool is gone: its idle connections end at once, the others with their statements.
+    fn kill_pool(&mut self, key: usize) {
+        self.pools.remove(&key);
+        for connection in self.server.connections.values_mut() {
+            if connection.pool == key {
+                let late = match connection.unit {
+                    Some(_) if connection.has_witness => self.random.below(300),
+                    // A login that nobody goes on with.
+                    _ => 0,
+                };
+                connection.ends = Some(self.step + late);
+            }
+        }
+    }
+
+    fn goes_wrong(&mut self) {
+        let Some(key) = self.pick() else { return };
+        let draw = self.random.below(100);
+        let pool = self.pools.get_mut(&key).unwrap();
+        let is_dialling = (pool.used.values()).any(|id| {
+            self.server
+                .connections
+                .get(id)
+                .is_some_and(|one| !one.has_witness)
+        });
+        match draw {
+            0..25 => pool.demand = u32::try_from(self.random.below(60)).unwrap(),
+            25..35 => self.kill_pool(key),
+            35..50 if !is_dialling => pool.stopped = !pool.stopped,
+            // The server ends its own connection, and it learns that with its next question.
+            50..65 if !is_dialling => {
+                if let Some(id) = pool.connection {
+                    self.server.end(id);
+                }
+            }
+            // It gives its connection up, of which the server hears late.
+            65..75 => {
+                if let Some(id) = pool.connection.take() {
+                    let ends = self.step + self.random.below(2000);
+                    if let Some(it) = self.server.connections.get_mut(&id) {
+                        it.ends = Some(ends);
+                    }
+                }
+            }
+            // A session is reset, and takes its witness again.
+            75..90 => {
+                let ids: Vec<u64> = pool.used.values().copied().collect();
+                let id = ids
+                    .first()
+                    .filter(|_| pool.connection.is_some() && !pool.stopped);
+                let backend = id.and_then(|id| self.server.connections.get_mut(id));
+                if let Some(backend) = backend.filter(|it| it.has_witness && it.ends.is_none()) {
+                    backend.has_witness = false;
+                    let witness = Lock::Witness(ALL, backend.unit.unwrap());
+                    self.server.locks.remove(&witness);
+                }
+            }
+            _ if self.pools.len() < 4 => self.start(),
+            _ => {}
+        }
+    }
+
+    /// Some commands of a pool's round, and something of its backends.
+    fn turn(&mut self, key: usize) {
+        let pool = self.pools.get_mut(&key).unwrap();
+        if pool.stopped {
+            return;
+        }
+        let alive = |id: &u64| self.server.connections.contains_key(id);
+        if !pool.connection.as_ref().is_some_and(alive) {
+            pool.work = None;
+            let id = self.server.connect(key, None);
+            pool.connection = Some(id);
+            pool.member.connected(id);
+            pool.units.lose();
+            pool.total = pool.units.unclaimed();
+        }
+        let id = pool.connection.unwrap();
+        let need = Need {
+            resource: ALL,
+            limit: self.limit,
+            floor: FLOOR,
+            demand: pool.demand,
+            used: pool.units.used().clone(),
+        };
+        let needs = [need];
+        let work = pool.work.get_or_insert_with(|| Work {
+            ops: pool
+                .member
+                .survey(&needs)
+                .into_iter()
+                .map(Op::Holder)
+                .collect(),
+            answers: Vec::new(),
+            is_survey: true,
+        });
+        let some = 1 + self.random.index(400);
+        while work.answers.len() < work.ops.len().min(work.answers.len() + some) {
+            let op = work.ops[work.answers.len()];
+            work.answers.push(self.server.run(id, op));
+            if self.random.below(400) == 0 {
+                break;
+            }
+        }
+        if work.answers.len() == work.ops.len() {
+            let work = pool.work.take().unwrap();
+            self.go_on(key, &needs, &work);
+        }
+        self.backends(key);
+    }
+
+    fn go_on(&mut self, key: usize, needs: &[Need], work: &Work) {
+        let pool = self.pools.get_mut(&key).unwrap();
+        if work.is_survey {
+            let lock = |op: &Op| match op {
+                Op::Get(lock) | Op::Release(lock) | Op::Holder(lock) => *lock,
+            };
+            let locks: Vec<Lock> = work.ops.iter().map(lock).collect();
+            let mut plan = pool.member.decide(needs, &locks, &work.answers);
+            let mut ops = std::mem::take(&mut plan.ops);
+            pool.total = pool.member.total(ALL) + pool.units.unclaimed();
+            for (of, count) in &plan.release {
+                for unit in pool.units.withdraw(*count) {
+                    ops.push(pool.member.release(*of, unit));
+                }
+            }
+            pool.heard.append(&mut plan.kills);
+            pool.killed = plan.killed.or(pool.killed);
+            pool.plan = plan;
+            pool.rounds += 1;
+            let (answers, is_survey) = (Vec::new(), false);
+            pool.work = Some(Work {
+                ops,
+                answers,
+                is_survey,
+            });
+            return;
+        }
+        let used = pool.units.used();
+        let is_used = |_, unit| used.contains(&unit);
+        let (new, undo) = pool.member.done(&work.ops, &work.answers, is_used);
+        new.iter().for_each(|(_, unit)| pool.units.claim(*unit));
+        for op in undo {
+            self.server.run(pool.connection.unwrap(), op);
+        }
+        pool.total = pool.member.total(ALL) + pool.units.unclaimed();
+    }
+
+    fn backends(&mut self, key: usize) {
+        let pool = self.pools.get_mut(&key).unwrap();
+        let used = u32::try_from(pool.used.len()).unwrap();
+        let ids: Vec<(u32, u64)> = pool.used.iter().map(|(unit, id)| (*unit, *id)).collect();
+        for (unit, id) in ids {
+            let witness = Lock::Witness(ALL, unit);
+            let is_unseen = |it: &&mut Connection| !it.has_witness;
+            if self
+                .server
+                .connections
+                .get_mut(&id)
+                .filter(is_unseen)
+                .is_none()
+            {
+                continue;
+            }
+            if self.server.run(id, Op::Get(witness)) == Some(1) {
+                self.server.connections.get_mut(&id).unwrap().has_witness = true;
+                continue;
+            }
+            // The connection before it has not ended yet.
+            let other = self.server.locks[&witness];
+            assert_eq!(self.server.connections[&other].pool, key, "unit {unit}");
+            pool.used.remove(&unit);
+            pool.units.give(unit);
+            self.server.end(id);
+        }
+        for unit in pool.units.closing().collect::<Vec<u32>>() {
+            let is_there = self.server.locks.contains_key(&Lock::Witness(ALL, unit));
+            pool.units.looked(unit, is_there);
+        }
+        if used < pool.total.min(pool.demand) {
+            if let Some(unit) = pool.units.take() {
+                let id = self.server.connect(key, Some(unit));
+                pool.used.insert(unit, id);
+            }
+        } else if (used > pool.total || used > pool.demand && self.random.below(20) == 0)
+            && let Some((unit, id)) = pool.used.pop_last()
+        {
+            if let Some(it) = self.server.connections.get_mut(&id) {
+                it.ends = Some(self.step + 3);
+            }
+            pool.units.give(unit);
+        }
+    }
+
+    fn pass(&mut self) {
+        self.step += 1;
+        let over = |it: &Connection| it.ends.is_some_and(|at| at <= self.step);
+        let ended: Vec<u64> = (self.server.connections.iter())
+            .filter_map(|(id, it)| over(it).then_some(*id))
+            .collect();
+        ended.into_iter().for_each(|id| self.server.end(id));
+        if let Some(key) = self.pick() {
+            self.turn(key);
+        }
+        self.check();
+    }
+
+    fn check(&self) {
+        let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
+        for it in self.server.connections.values() {
+            if let Some(unit) = it.unit {
+                let owner = *owners.entry(unit).or_insert(it.pool);
+                assert_eq!(
+                    owner, it.pool,
+                    "unit {unit} has two pools at step {}",
+                    self.step
+                );
+            }
+        }
+        assert!(owners.len() <= self.limit as usize);
+    }
+
+    /// Lets nothing go wrong any more until each pool has made so many rounds.
+    fn calm(&mut self, rounds: u32) {
+        self.pools
+            .values_mut()
+            .for_each(|pool| (pool.stopped, pool.rounds) = (false, 0));
+        while self.pools.values().any(|pool| pool.rounds < rounds) {
+            self.pass();
+        }
+    }
+
+    fn check_shares(&self) -> u32 {
+        let pools: Vec<&Pool> = self.pools.values().collect();
+        let seats: BTreeSet<Option<u8>> = pools.iter().map(|pool| pool.member.seat()).collect();
+        assert!(
+            seats.len() == pools.len() && !seats.contains(&None),
+            "{seats:?}"
+        );
+        let demands: Vec<u32> = pools.iter().map(|pool| pool.demand).collect();
+        let fair = shares(self.limit, FLOOR, &demands);
+        for (pool, fair) in pools.iter().zip(fair) {
+            let wanted = fair.min(pool.demand);
+            let near = wanted - wanted.div_ceil(10);
+            assert!(
+                pool.total >= near,
+                "{} of {wanted}: {:?}",
+                pool.total,
+                pool.plan.seats
+            );
+        }
+        let total: u32 = pools.iter().map(|pool| pool.total).sum();
+        assert!(total <= self.limit);
+        total
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let given = std::env::var("ONRAMP_SEEDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    0..given.unwrap_or(60_u64)
+}
+
+#[test]
+fn the_sum_is_never_above_the_limit_and_shares_follow_demand() {
+    for seed in seeds() {
+        println!("seed {seed}");
+        let mut world = World::new(seed);
+        world.start();
+        for _ in 0..2_000 {
+            if world.random.below(40) == 0 {
+                world.goes_wrong();
+            }
+            world.pass();
+        }
+        if world.pools.is_empty() {
+            world.start();
+        }
+        // Until the server has ended what it had to.
+        world.calm(3);
+        while world
+            .server
+            .connections
+            .values()
+            .any(|it| it.ends.is_some_and(|at| at > world.step + 5))
+        {
+            world.pass();
+        }
+        world.calm(20);
+        world.check_shares();
+        for pool in world.pools.values_mut() {
+            pool.demand = u32::try_from(world.random.below(60)).unwrap();
+        }
+        // Five seconds of rounds each half a second.
+        world.calm(20);
+        world.check_shares();
+        world.calm(10);
+        assert_eq!(world.check_shares(), world.limit, "nothing is left over");
+    }
+}
+
+#[test]
+fn a_pool_alone_has_all() {
+    let mut world = World::new(7);
+    world.start();
+    world.calm(8);
+    assert_eq!(world.pools[&0].total, world.limit);
+}
+
+#[test]
+fn a_kill_finds_its_client_in_any_pool_or_nobody() {
+    let mut world = World::new(3);
+    (0..3).for_each(|_| world.start());
+    world.calm(16);
+    let (found, lost) = (
+        RemoteKill {
+            id: 77,
+            query: true,
+            account: u32::MAX,
+        },
+        RemoteKill {
+            id: 78,
+            query: false,
+            account: 5,
+        },
+    );
+    let mut last = None;
+    for (kill, answer) in [
+        (found, Some(KillAnswer::NotOwner)),
+        (lost, None),
+        (found, None),
+    ] {
+        assert!(world.pools.get_mut(&0).unwrap().member.kill(kill));
+        assert!(
+            !world.pools.get_mut(&0).unwrap().member.kill(kill),
+            "one at a time"
+        );
+        while world.pools[&0].killed.is_none() {
+            world.pass();
+            for pool in world.pools.values_mut() {
+                for (number, heard) in std::mem::take(&mut pool.heard) {
+                    assert_eq!(heard, kill);
+                    // One that comes late is of the KILL before.
+                    let late = last.filter(|last| answer.is_none() && *last != number);
+                    let answer = answer.or(late.map(|_| KillAnswer::Done));
+                    if let (Some(answer), Some(work)) = (answer, &mut pool.work) {
+                        let number = late.unwrap_or(number);
+                        work.ops.push(pool.member.answer(number, answer));
+                    }
+                    last = late.or(Some(number));
+                }
+            }
+        }
+        let end = world.pools.get_mut(&0).unwrap().killed.take();
+        assert_eq!(end, Some(answer));
+    }
+}
+
+/// Runs a round without anything that goes wrong: all answers are there at once.
+fn round(member: &mut Member, server: &mut Server, id: u64, needs: &[Need], units: &mut Units) {
+    let locks = member.survey(needs);
+    let found: Vec<_> = (locks.iter().map(|lock| server.run(id, Op::Holder(*lock)))).collect();
+    let mut plan = member.decide(needs, &locks, &found);
+    for (of, count) in plan.release {
+        let given = units.withdraw(count).into_iter();
+        plan.ops.extend(given.map(|unit| member.release(of, unit)));
+    }
+    let answers: Vec<_> = plan.ops.iter().map(|op| server.run(id, *op)).collect();
+    let used = units.used().clone();
+    let (new, _) = member.done(&plan.ops, &answers, |_, unit| used.contains(&unit));
+    new.iter().for_each(|(_, unit)| units.claim(*unit));
+}
+
+/// Use of a limit by a pool that could use all of it.
+fn need_of(resource: Resource, limit: u32) -> Need {
+    Need {
+        resource,
+        limit,
+        floor: 1,
+        demand: limit,
+        used: BTreeSet::new(),
+    }
+}
+
+#[test]
+fn a_limit_that_is_gone_is_given_up_and_is_had_again() {
+    let (of, mut server) = (Resource(9), Server::default());
+    let (mut member, mut units) = (Member::new(0), Units::default());
+    let id = server.connect(0, None);
+    member.connected(id);
+    let need = |units: &Units| Need {
+        used: units.used().clone(),
+        ..need_of(of, 4)
+    };
+    let claims = |server: &Server| {
+        let is_claim = |lock: &&Lock| matches!(lock, Lock::Claim(..));
+        server.locks.keys().filter(is_claim).count()
+    };
+    for _ in 0..2 {
+        (0..10).for_each(|_| {
+            let needs = [need(&units)];
+            round(&mut member, &mut server, id, &needs, &mut units);
+        });
+        assert_eq!((member.total(of), claims(&server)), (4, 4));
+        let used = units.take().unwrap();
+        round(&mut member, &mut server, id, &[], &mut units);
+        assert_eq!((member.total(of), claims(&server)), (0, 1), "of a backend");
+        units.give(used);
+        assert!(!units.looked(used, false) && units.looked(used, false));
+        round(&mut member, &mut server, id, &[], &mut units);
+        assert_eq!((claims(&server), units.is_unused()), (0, true));
+    }
+}
+
+#[test]
+fn a_pool_that_is_cut_off_keeps_its_backends() {
+    let mut world = World::new(5);
+    world.start();
+    world.pools.get_mut(&0).unwrap().demand = world.limit;
+    world.calm(40);
+    let backends = world.pools[&0].used.clone();
+    assert_eq!(backends.len(), world.limit as usize);
+    world.server.end(world.pools[&0].connection.unwrap());
+    for _ in 0..12 {
+        world.calm(1);
+        assert_eq!(world.pools[&0].used, backends);
+    }
+}
+
+#[test]
+fn a_pool_that_is_cut_off_forgets_its_kill() {
+    let mut world = World::new(5);
+    world.start();
+    world.calm(8);
+    let kill = RemoteKill {
+        id: 77,
+        query: true,
+        account: 5,
+    };
+    let tell = |world: &mut World| world.pools.get_mut(&0).unwrap().member.kill(kill);
+    assert!(tell(&mut world));
+    world.server.end(world.pools[&0].connection.unwrap());
+    world.calm(4);
+    assert!(tell(&mut world));
+}
+
+#[test]
+fn all_seats_have_a_pool_and_one_more_waits_for_a_seat() {
+    let seats = u32::from(SEATS_MAX);
+    let mut server = Server::default();
+    let mut pools: Vec<(Member, u64, Units)> = (0..=seats)
+        .map(|_| (Member::new(0), server.connect(0, None), Units::default()))
+        .collect();
+    let needs = [need_of(ALL, seats)];
+    let rounds = |server: &mut Server, pools: &mut Vec<(Member, u64, Units)>, count| {
+        for _ in 0..count {
+            for (member, id, units) in pools.iter_mut() {
+                round(member, server, *id, &needs, units);
+            }
+        }
+    };
+    pools.iter_mut().for_each(|it| it.0.connected(it.1));
+    rounds(&mut server, &mut pools, 8);
+    let has_all = |pools: &[(Member, u64, Units)]| {
+        let seats: BTreeSet<u8> = pools.iter().filter_map(|it| it.0.seat()).collect();
+        seats.len() == usize::from(SEATS_MAX) && pools.iter().all(|it| it.0.total(ALL) <= 1)
+    };
+    assert!(has_all(&pools) && pools.last().unwrap().0.seat().is_none());
+    server.end(pools.remove(0).1);
+    rounds(&mut server, &mut pools, 8);
+    assert!(has_all(&pools) && pools.iter().all(|it| it.0.total(ALL) == 1));
+}
+
+#[test]
+fn a_survey_is_bounded_and_each_limit_has_its_turn() {
+    let (mut member, seats) = (Member::new(0), usize::from(SEATS_MAX));
+    let largest = u32::try_from(UNITS_MAX).unwrap();
+    let needs: Vec<Need> = (0..=64).map(|of| need_of(Resource(of), largest)).collect();
+    // All seats are taken, and tell of KILLs.
+    let locks = member.survey(&needs);
+    let found = vec![Some(7); locks.len()];
+    member.decide(&needs, &locks, &found);
+    let locks = member.survey(&needs);
+    member.decide(&needs, &locks, &vec![Some(7); locks.len()]);
+    let mut turns = BTreeMap::<Resource, u32>::new();
+    for _ in 0..7 * needs.len() {
+        let locks = member.survey(&needs);
+        // Besides: seats, headers twice, victims and accounts, answers.
+        assert!(locks.len() <= LIMIT_LOCKS_MAX + seats * (1 + 2 * 8 + 2 * 32) + 3);
+        for of in locks.iter().filter_map(|lock| match lock {
+            Lock::Claim(of, 0) => Some(*of),
+            _ => None,
+        }) {
+            *turns.entry(of).or_default() += 1;
+        }
+    }
+    assert!(turns.len() == needs.len() && turns.values().all(|count| *count >= 7));
+}
