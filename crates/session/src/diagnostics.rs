@@ -4,6 +4,7 @@
 //! decides on MariaDB. [`Area`] says what is known of a text
 //! ([`area_of`](crate::plan::area_of)).
 
+use serde::{Deserialize, Serialize};
 use sql::asked::{Condition, Get};
 use sql::lex::Server;
 use sql::sqlstate::state_of;
@@ -29,7 +30,7 @@ pub enum Area {
 }
 
 /// Warnings of a statement, or its error, retained for its client.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostics {
     /// The reply to SHOW WARNINGS.
     pub reply: Vec<u8>,
@@ -44,8 +45,8 @@ pub struct Diagnostics {
 }
 
 /// Warnings as the end of a statement counts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
     /// Number of warnings; unknown after an error.
     pub warnings: Option<u16>,
     /// The SQL state of the error that ended it.

@@ -3,6 +3,8 @@
 //! The effect of a text is [`found_of`](crate::plan::found_of), the value at the end of a statement
 //! [`LastStatement::ended`](crate::last_statement::LastStatement::ended).
 
+use serde::{Deserialize, Serialize};
+
 /// Effect on FOUND_ROWS().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -19,7 +21,7 @@ pub enum Found {
 }
 
 /// FOUND_ROWS(), if it is known; 8 bytes of an idle client instead of 16.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FoundRows(u64);
 
 impl FoundRows {

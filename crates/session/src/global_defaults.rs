@@ -110,7 +110,7 @@ impl GlobalDefaults {
 
     /// Values from the answer to that expression.
     pub fn read(&self, told: &[u8]) -> Option<Vec<Option<Text>>> {
-        read_told(told, self.0.names.len())
+        read_values(told, self.0.names.len())
     }
 
     /// The value of a variable then, if it is known and no NULL.
@@ -166,7 +166,7 @@ fn question(names: &[Text], scope: &str) -> String {
     sql
 }
 
-fn read_told(told: &[u8], names: usize) -> Option<Vec<Option<Text>>> {
+fn read_values(told: &[u8], names: usize) -> Option<Vec<Option<Text>>> {
     let parts = told.split(|&byte| byte == 0);
     let values: Vec<Option<Text>> = parts
         .map(|value| (value != [NULL]).then(|| value.into()))

@@ -7,14 +7,15 @@
 //!
 //! Invariant: a client has its own, or it is unknown; it is never another's.
 
+use crate::found::Found;
+use crate::statement::{Code, Conditions, Statement, Untracked};
 use std::collections::BTreeMap;
 
 /// Bytes of the longest: two numbers of 32 bits, one of 64, and what stands between.
 const LEN_MAX: usize = 42;
-/// Errors after which nothing was written: no statement, no such table or column, a key that is
-/// there, a lock that was not had.
-const WROTE_NOTHING: [u16; 7] = [1064, 1065, 1146, 1054, 1062, 1205, 1213];
-/// Unknown table: those that were known are dropped, and that is written.
+/// Duplicate key: a table without transactions keeps the rows before it.
+const DUPLICATE: u16 = 1062;
+/// Unknown table, of several that are to be dropped.
 const BAD_TABLE: u16 = 1051;
 
 /// GTID that was reported to a client last.
@@ -52,11 +53,37 @@ impl LastGtid {
     }
 }
 
-/// A client's statement has failed with this error; MariaDB reports nothing behind one.
-pub fn doubt<Key: Ord>(gtids: &mut BTreeMap<Key, LastGtid>, client: Key, code: u16) {
+/// True if a statement that failed with this error may have written: nothing is reported behind
+/// one.
+#[must_use]
+pub fn may_have_written(statement: &Statement, code: u16) -> bool {
+    let runs_alone = statement.code == Code::None && !statement.is_several();
+    let commits_first = statement.untracked.contains(Untracked::TRANSACTION_END);
+    let is_one = runs_alone && !commits_first && statement.conditions != Conditions::CountsLast;
+    !match code {
+        _ if statement.found == Found::Rows => runs_alone,
+        // No statement.
+        1064 | 1065 => runs_alone,
+        // No such table or column: it has not begun.
+        1146 | 1054 => is_one,
+        // A lock was not had: what it has done is undone, but in tables without transactions.
+        1205 | 1213 => is_one && statement.found != Found::Unsure,
+        _ => false,
+    }
+}
+
+/// A client's statement has failed with this error.
+pub fn doubt<Key: Ord>(
+    gtids: &mut BTreeMap<Key, LastGtid>,
+    client: Key,
+    (statement, code): (&Statement, u16),
+) {
+    // One that inserts rows is taken to insert one, or into a table with transactions.
+    let inserts = code == DUPLICATE && statement.found == Found::Keeps;
+    // Those tables that were known are dropped, and that is written.
     if code == BAD_TABLE {
         gtids.insert(client, LastGtid::default());
-    } else if !WROTE_NOTHING.contains(&code)
+    } else if may_have_written(statement, if inserts { 1146 } else { code })
         && let Some(gtid) = gtids.get_mut(&client)
     {
         gtid.len = None;
@@ -79,5 +106,42 @@ mod tests {
         assert_eq!(gtid.get(), None);
         gtid.set(&[b'1'; LEN_MAX + 1]);
         assert_eq!(gtid.get(), None);
+    }
+
+    #[test]
+    fn what_fails_may_have_written_unless_it_is_one_statement_that_was_undone() {
+        use crate::plan::{in_bulk, statement_of};
+        use sql::classify::classify;
+        use sql::lex::{LexMode, Server};
+        for (sql, wrote_nothing, may_have_written) in [
+            ("SELECT a FROM t", &[1146, 1064, 3024][..], &[][..]),
+            ("SELECT f()", &[], &[1146, 1062]),
+            ("CALL p()", &[], &[1146, 1062, 1064]),
+            ("INSERT INTO t VALUES (1)", &[1146, 1205], &[1062, 1048]),
+            ("INSERT INTO t SELECT a FROM u", &[1146], &[1205, 1213]),
+            ("UPDATE t SET a = 1", &[1054, 1064], &[1062, 1205]),
+            ("INSERT INTO t VALUES (1); SELECT a FROM u", &[], &[1146]),
+            ("CREATE TABLE x LIKE y", &[1064], &[1146]),
+            ("LOCK TABLES x READ", &[], &[1146]),
+        ] {
+            let mode = LexMode {
+                server: Server::MariaDb(101_100),
+                ..LexMode::default()
+            };
+            let class = classify(sql.as_bytes(), mode);
+            let statement = statement_of(&class, mode);
+            for code in wrote_nothing {
+                assert!(!super::may_have_written(&statement, *code), "{sql} {code}");
+            }
+            for code in may_have_written {
+                assert!(super::may_have_written(&statement, *code), "{sql} {code}");
+            }
+            let bulk = in_bulk(statement, class.verb);
+            let inserts = sql.starts_with("INSERT INTO t VALUES") || sql.starts_with("SELECT a");
+            assert_eq!(
+                !super::may_have_written(&bulk, 1146),
+                inserts && !class.multi
+            );
+        }
     }
 }

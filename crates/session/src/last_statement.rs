@@ -9,15 +9,13 @@
 //! Invariants: what is not known for certain is unknown, never a guess; a count or a condition is
 //! this client's own, or it is unknown.
 
-#[path = "record/last_statement.rs"]
-mod recorded;
-
-use crate::diagnostics::{Area, Diagnostics, Told};
+use crate::diagnostics::{Area, Counted, Diagnostics};
 use crate::found::{Found, FoundRows};
 use crate::meter::{Charged, Meter};
 use crate::read_back::{Ended, Properties, changed_by};
 use crate::reply_summary::ReplySummary;
 use crate::statement::{Conditions, Explanation, Statement};
+use serde::{Deserialize, Serialize};
 use sql::classify::Reads;
 
 /// Counts of a statement.
@@ -30,6 +28,10 @@ pub const KEPT_MAX: usize = 64 << 20;
 const NO_HANDLER: u16 = 1645;
 /// GET STACKED DIAGNOSTICS when handler not active
 const NO_HANDLER_STACKED: u16 = 3004;
+/// You have an error in your SQL syntax
+const UNPARSED: u16 = 1064;
+/// LAST_INSERT_ID() that went with its backend before it was read back. No server generates it.
+const LOST_INSERT_ID: u64 = u64::MAX;
 /// Errors that MariaDB finds before it runs a SHOW that looks up: no such schema, no such table, a
 /// view that is not valid.
 const NOT_THERE: [u16; 3] = [1049, 1146, 1356];
@@ -56,7 +58,7 @@ pub struct PendingReadBack {
 }
 
 /// Owner of the conditions in the answer to SHOW WARNINGS on a client's behalf.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum ReadBack {
     /// Those of its last statement.
     #[default]
@@ -68,7 +70,7 @@ enum ReadBack {
 }
 
 /// ROW_COUNT(), if it is known; 8 bytes of an idle client instead of 16.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowCount(i64);
 
 impl RowCount {
@@ -84,7 +86,10 @@ impl RowCount {
 }
 
 /// State that a client's last statement has left.
-#[derive(Debug)]
+///
+/// As a record for another process it is what stays known without its backend; the rest goes along
+/// with that ([`OnItsBackend`]).
+#[derive(Debug, Serialize, Deserialize)]
 pub struct LastStatement {
     /// LAST_INSERT_ID()
     pub insert_id: u64,
@@ -93,16 +98,20 @@ pub struct LastStatement {
     /// FOUND_ROWS(), if it is known.
     pub found_rows: FoundRows,
     /// Pending read-backs.
+    #[serde(skip)]
     pub pending: PendingReadBack,
     /// Number of statements that its client has sent, with this one; may begin again at 0.
     pub number: u32,
     /// Number of conditions that it has by itself, as MySQL counts them in the OK of COM_PING.
     pub conditions: u16,
+    #[serde(skip)]
     read_back: ReadBack,
     /// Facts that are still valid on the backend: nothing else has run there since.
+    #[serde(skip)]
     valid: Reads,
     /// Conditions as the end of the last statement with some has counted them.
-    told: Told,
+    #[serde(skip)]
+    counted: Counted,
     /// Conditions of the last statement that left any, once they are read.
     kept: Option<Box<Charged<Diagnostics>>>,
     /// There are some, and nobody knows their words; then none are kept. (An enum of the two would
@@ -122,10 +131,60 @@ impl Default for LastStatement {
             conditions: 0,
             read_back: ReadBack::default(),
             valid: Reads::default(),
-            told: Told::default(),
+            counted: Counted::default(),
             kept: None,
             lost: false,
         }
+    }
+}
+
+/// State of a client's last statement that goes to another process together with its backend.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OnItsBackend {
+    warnings: bool,
+    changed: Properties,
+    read_back: ReadBack,
+    valid: Reads,
+    counted: Counted,
+}
+
+/// On its way to another process.
+impl LastStatement {
+    /// True if nothing of it is still to be read back.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.pending == PendingReadBack::default()
+    }
+
+    /// True if it may go together with its backend: what is still to be read back there can be
+    /// told.
+    #[must_use]
+    pub fn goes_with_backend(&self) -> bool {
+        !self.pending.failed && self.pending.explanation == Explanation::None
+    }
+
+    /// State that its backend has of it, where that goes along.
+    #[must_use]
+    pub fn on_its_backend(&self) -> OnItsBackend {
+        OnItsBackend {
+            warnings: self.pending.warnings,
+            changed: self.pending.changed,
+            read_back: self.read_back,
+            valid: self.valid,
+            counted: self.counted,
+        }
+    }
+
+    /// Has come with its backend.
+    pub fn came_with_backend(&mut self, there: OnItsBackend) {
+        self.pending.warnings = there.warnings;
+        self.pending.changed = there.changed;
+        (self.read_back, self.valid, self.counted) = (there.read_back, there.valid, there.counted);
+    }
+
+    /// Counts what has come among what is kept for the clients of a group.
+    pub fn charge(&mut self, meter: &Meter) {
+        self.kept = self.kept.take().map(|kept| charged(kept.value, meter));
     }
 }
 
@@ -135,6 +194,24 @@ impl LastStatement {
     #[must_use]
     pub fn lost(&self) -> Reads {
         LEFT_BY_STATEMENT.without(self.valid)
+    }
+
+    /// LAST_INSERT_ID(), if it is lost.
+    #[must_use]
+    pub fn lost_insert_id(&self) -> Reads {
+        match self.insert_id == LOST_INSERT_ID {
+            true => Reads::LAST_INSERT_ID,
+            false => Reads::default(),
+        }
+    }
+
+    /// Its backend is gone: what was to be read back there is lost, LAST_INSERT_ID() too.
+    pub fn lose_backend(&mut self) {
+        if self.pending.changed.contains(Properties::INSERT_ID) {
+            self.insert_id = LOST_INSERT_ID;
+        }
+        self.pending = PendingReadBack::default();
+        self.lose_conditions();
     }
 
     /// True if its client's backend still has all of this.
@@ -201,7 +278,7 @@ impl LastStatement {
         self.none_kept();
         // Nor are there any among what is being read back.
         self.read_back = ReadBack::Outdated;
-        self.told = Told::default();
+        self.counted = Counted::default();
         self.conditions = 0;
     }
 
@@ -233,16 +310,16 @@ impl LastStatement {
             reply,
             charset: charset.map(Box::from),
             total: None,
-            state: self.told.state,
-            signals: self.told.signals,
+            state: self.counted.state,
+            signals: self.counted.signals,
         };
         let stored = u32::try_from(kept.rows().len()).unwrap_or(u32::MAX);
-        kept.total = match self.told.warnings {
+        kept.total = match self.counted.warnings {
             Some(u16::MAX) => None,
             Some(warnings) => Some(u32::from(warnings)),
             None => (stored < stored_max).then_some(stored),
         };
-        if let (Some(_), Some(total)) = (self.told.state, kept.total) {
+        if let (Some(_), Some(total)) = (self.counted.state, kept.total) {
             self.count_conditions(u16::try_from(total).unwrap_or(u16::MAX));
         }
         let some = stored > 0 || kept.total != Some(0);
@@ -366,9 +443,9 @@ impl LastStatement {
         self.none_kept();
         self.valid = self.valid.union(COUNTS).union(Reads::DIAGNOSTICS);
         self.conditions = 1;
-        self.told = Told {
+        self.counted = Counted {
             state: Some(summary.state),
-            ..Told::default()
+            ..Counted::default()
         };
     }
 
@@ -457,9 +534,13 @@ impl LastStatement {
             self.read_back = ReadBack::Outdated;
             return;
         }
+        if statement.is_several() && summary.is_error(UNPARSED) {
+            // Where its first one is GET DIAGNOSTICS, those of before are shown with it.
+            self.read_back = ReadBack::Uncounted;
+        }
         self.none_kept();
         self.set_valid(Reads::DIAGNOSTICS, alone);
-        self.told = Told {
+        self.counted = Counted {
             warnings: (!failed && !follows && !statement.is_several()).then_some(summary.warnings),
             state: failed.then_some(summary.state),
             signals: matches!(
@@ -485,7 +566,7 @@ impl LastStatement {
                 self.pending.warnings = some && valid;
                 if some {
                     (self.kept, self.lost) = (None, !valid);
-                    self.told = Told::default();
+                    self.counted = Counted::default();
                 }
             }
         }

@@ -13,13 +13,16 @@
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;
+pub mod elsewhere;
 pub mod found;
 pub mod global_defaults;
+pub mod known_digests;
 pub mod known_good;
 pub mod last_gtid;
 pub mod last_statement;
 pub mod meter;
 pub mod own_commands;
+pub mod own_writes;
 pub mod pins;
 pub mod plan;
 pub mod prepared;
@@ -28,7 +31,6 @@ pub mod record;
 pub mod reply_summary;
 pub mod roles;
 pub mod send_mode;
-pub mod shapes;
 pub mod state;
 pub mod statement;
 pub mod stored_code;

@@ -5,6 +5,7 @@
 //!
 //! Invariant: a meter shows the sum of its charges.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::Cell;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -72,6 +73,22 @@ impl<T> Charged<T> {
             value,
             _charge: charge,
         }
+    }
+}
+
+impl<T: Serialize> Serialize for Charged<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+/// A value that is read is charged with nothing yet.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Charged<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Charged<T>, D::Error> {
+        Ok(Charged {
+            value: T::deserialize(deserializer)?,
+            _charge: Charge::default(),
+        })
     }
 }
 

@@ -7,7 +7,7 @@
 //! [`OWN_COMMANDS_MAX`] the backend and the client are closed, the log says what was sent last, and
 //! the client is told. It is a bug then, and a loud one.
 //!
-//! Not counted are SETs that are told again (`Purpose::Retold`): there is one for each SET of the
+//! Not counted are SETs that are told again (`Purpose::SetAgain`): there is one for each SET of the
 //! client's own text, and none brings another.
 //!
 //! Invariant: between two commands of a client its backends answer at most [`OWN_COMMANDS_MAX`]

@@ -15,13 +15,12 @@
 use crate::reply_summary::ReplySummary;
 use crate::text::Text;
 use failed_acquisition::FailedAcquisition;
+use serde::{Deserialize, Serialize};
 use sql::acquired::{Acquired, Ended, Name};
 use sql::classify::{PinCause, Statement, Verb, rests_at};
 use std::fmt;
 
 pub mod failed_acquisition;
-#[path = "record/pins.rs"]
-mod recorded;
 
 /// Bytes of a statement that are kept for the report.
 const TEXT_MAX: usize = 200;
@@ -85,7 +84,7 @@ fn comment_end(sql: &[u8]) -> Option<usize> {
 }
 
 /// Why a client keeps its backend for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PinReason {
     /// The text of a statement says that it may leave state behind.
     Text(PinCause),
@@ -134,11 +133,11 @@ pub trait Guard: fmt::Debug {
 }
 
 /// One reason.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Pin {
     /// Why.
     pub reason: PinReason,
-    /// Since when: nanoseconds by the clock of whoever noted it.
+    /// Since when: nanoseconds by the system's monotonic clock, which all processes share.
     pub since: u64,
     /// The beginning of the statement; empty when none is at hand.
     pub text: Text,
@@ -174,21 +173,21 @@ impl Plan {
 }
 
 /// The reasons of a client that has any, or whose command may give it some.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct PinList {
     list: Vec<Pin>,
-    /// Of the command that is not sent yet.
+    /// Of the command that is not sent yet; no client goes to another process meanwhile.
+    #[serde(skip)]
     coming: Option<Plan>,
     /// Of the command that runs.
+    #[serde(skip)]
     running: Option<Plan>,
     /// True if its named locks are still held, and its variables in use, is to be asked.
     asks: bool,
-    /// Its place among the statements that a limit allows.
-    slot: Option<Box<dyn Guard>>,
 }
 
 /// All that makes a client keep its backend; a pointer, while nothing does.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Pins(Option<Box<PinList>>);
 
 impl Pins {
@@ -274,25 +273,10 @@ impl Pins {
         self.shrink();
     }
 
-    /// Keeps the place of a statement among those that a limit allows, until
-    /// [`Pins::give_slot_back`].
-    pub fn hold_slot(&mut self, slot: Box<dyn Guard>) {
-        self.0.get_or_insert_default().slot = Some(slot);
-    }
-
-    /// The client is between statements.
-    pub fn give_slot_back(&mut self) {
-        if let Some(pins) = &mut self.0
-            && pins.slot.take().is_some()
-        {
-            self.shrink();
-        }
-    }
-
     fn shrink(&mut self) {
         let empty = |pins: &PinList| {
             let is_planned = pins.coming.is_some() || pins.running.is_some();
-            pins.list.is_empty() && !is_planned && pins.slot.is_none()
+            pins.list.is_empty() && !is_planned
         };
         if self.0.as_deref().is_some_and(empty) {
             self.0 = None;
@@ -417,9 +401,9 @@ impl Pins {
     }
 
     /// Ends what the server has answered 0 to: the named locks, and each variable in use.
-    pub fn end_as_told(&mut self, row: &[&[u8]]) {
+    pub fn end_as_reported(&mut self, row: &[&[u8]]) {
         if let Some(pins) = &mut self.0 {
-            pins.end_as_told(row);
+            pins.end_as_reported(row);
         }
         self.shrink();
     }
@@ -480,7 +464,7 @@ impl PinList {
     }
 
     /// Ends what the server has answered 0 to: the named locks, and each variable in use.
-    fn end_as_told(&mut self, row: &[&[u8]]) {
+    fn end_as_reported(&mut self, row: &[&[u8]]) {
         let ended = |column: &[u8]| column == b"0";
         let variables = self.names(PinCause::VariableInUse).unwrap_or_default();
         let variables = variables.to_vec();

@@ -6,9 +6,10 @@
 //! statement by statement.
 
 use crate::diagnostics::Area;
+use crate::elsewhere::Why;
 use crate::found::Found;
+use crate::known_digests::Pipelinable;
 use crate::send_mode::SendMode;
-use crate::shapes::Pipelinable;
 use crate::statement::{Code, Conditions, Explanation, Extent, NOT_JUDGED, Statement, Untracked};
 use sql::classify::{self, Marks, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server, Token};
@@ -134,6 +135,7 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
         conditions,
         pipelinable: Pipelinable::Never,
         digest: 0,
+        place: Why::NoSelect,
     }
 }
 
@@ -189,17 +191,21 @@ pub fn area_of(class: &classify::Statement, server: Server) -> Area {
     }
 }
 
-/// Extent of a text; `hides`: it may run code that nobody has read.
+/// Extent of a text; `hides`: it may run code that nobody has read. Servers enter a schema for USE,
+/// for code and for views (seen on MariaDB 10.11); of a dropped one the report has no name.
 fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
-    use Verb::{Begin, Commit, Delete, Insert, Replace, Rollback, Savepoint, Set, Update};
+    use Verb::{Begin, Commit, Ddl, Delete, Insert, Replace, Rollback, Savepoint, Set, Update};
     let stays = match found.verb {
-        Set | Begin | Commit | Rollback | Savepoint => true,
-        Insert | Update | Delete | Replace => !found.marks.contains(Marks::QUALIFIED),
-        _ => false,
+        Verb::Use | Verb::Call | Verb::Prepare | Verb::Other => false,
+        Set | Begin | Commit | Rollback | Savepoint | Ddl => true,
+        _ => !found.marks.contains(Marks::QUALIFIED),
     };
+    let changes = matches!(found.verb, Insert | Update | Delete | Replace);
+    let short = changes || matches!(found.verb, Set | Begin | Commit | Rollback | Savepoint);
     let inside = hides || found.passing || found.marks.contains(Marks::SELECT_INSIDE);
     match () {
         () if found.multi => Extent::Several,
+        () if stays && !inside && short => Extent::ShortInSchema,
         () if stays && !inside => Extent::OneInSchema,
         () => Extent::One,
     }
@@ -259,6 +265,28 @@ mod tests {
             ..LexMode::default()
         };
         found_of(&classify::classify(sql.as_bytes(), mode), server)
+    }
+
+    #[test]
+    fn a_text_that_enters_no_schema_is_known_and_only_a_change_is_short() {
+        for (sql, extent) in [
+            ("SET @a = 1", Extent::ShortInSchema),
+            ("INSERT INTO t VALUES (1)", Extent::ShortInSchema),
+            ("INSERT INTO d.t VALUES (1)", Extent::One),
+            ("INSERT INTO t SELECT 1", Extent::One),
+            ("CREATE TABLE d.t (i INT)", Extent::OneInSchema),
+            ("CREATE TABLE t SELECT * FROM d.v", Extent::One),
+            ("SELECT i FROM t", Extent::OneInSchema),
+            ("SELECT i FROM d.v", Extent::One),
+            ("LOCK TABLES t READ", Extent::OneInSchema),
+            ("LOCK TABLES d.v READ", Extent::One),
+            ("USE d", Extent::One),
+            ("DO 1; DO 2", Extent::Several),
+        ] {
+            let mode = LexMode::default();
+            let found = classify::classify(sql.as_bytes(), mode);
+            assert_eq!(statement_of(&found, mode).extent, extent, "{sql}");
+        }
     }
 
     #[test]

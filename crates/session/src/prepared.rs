@@ -23,15 +23,12 @@
 //!   and is not closed to make room;
 //! - a client without prepared statements has a number (the next id) and an empty box for them.
 
-#[path = "record/prepared.rs"]
-mod recorded;
-
 use crate::meter::{Charge, Meter};
 use crate::state::{Interner, Session};
 use crate::stored_code::Names;
 use crate::text::may_ask_for_schema;
-pub use recorded::{HeldRecord, OnBackendRecord};
 use sql::classify::{self, Verb, classify};
+use sql::elsewhere::Tie;
 use sql::lex::LexMode;
 use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
@@ -81,6 +78,8 @@ pub struct Definition {
     digest: OnceCell<u64>,
     /// True if its text may ask for the default schema, once that has been asked for.
     asks_schema: OnceCell<bool>,
+    /// Its text's tie to one server, once that has been asked for.
+    tie: OnceCell<Option<Tie>>,
     /// True if its text has none of the names of tables and views with code, by the version of
     /// these that was looked for last.
     names_none: Cell<Option<(u64, bool)>>,
@@ -95,6 +94,7 @@ impl Definition {
             class,
             digest: OnceCell::new(),
             asks_schema: OnceCell::new(),
+            tie: OnceCell::new(),
             names_none: Cell::new(None),
         }
     }
@@ -128,6 +128,11 @@ impl Definition {
     /// through once.
     pub fn asks_schema(&self) -> bool {
         *(self.asks_schema).get_or_init(|| may_ask_for_schema(&self.sql))
+    }
+
+    /// Its text's tie to one server; its session is cut in this mode.
+    pub fn tie(&self, mode: LexMode) -> Option<Tie> {
+        *(self.tie).get_or_init(|| sql::elsewhere::tie(&self.sql, mode))
     }
 
     /// True if its text names no table and no view with code, of those of this version; its session
@@ -281,9 +286,40 @@ pub struct Held {
     pub definition: Rc<Definition>,
     /// Types of its parameters, as the client sent them last.
     pub types: Option<Rc<[u8]>>,
-    /// Messages of long data for its next execution, headers included; 8 bytes of a statement
-    /// instead of 24.
-    pub long: Option<Box<Vec<u8>>>,
+    /// Long data for its next execution; 8 bytes of a statement instead of 40.
+    pub long: Option<Box<LongData>>,
+}
+
+/// Messages of long data, headers included, counted for as long as they wait for an execution.
+#[derive(Debug, Default)]
+pub struct LongData {
+    messages: Vec<u8>,
+    charge: Charge,
+}
+
+impl LongData {
+    /// Messages that are counted from now on.
+    pub fn new(messages: Vec<u8>, meter: &Meter) -> LongData {
+        let charge = Charge::new(meter, messages.len());
+        LongData { messages, charge }
+    }
+
+    /// Adds a message.
+    pub fn push(&mut self, message: &[u8], meter: &Meter) {
+        self.messages.extend_from_slice(message);
+        self.charge.set(meter, self.messages.len());
+    }
+
+    /// The messages.
+    pub fn messages(&self) -> &[u8] {
+        &self.messages
+    }
+
+    /// Counts them, where they wait, or counts them no more.
+    pub fn count(&mut self, meter: Option<&Meter>) {
+        let counted = meter.map(|meter| Charge::new(meter, self.messages.len()));
+        self.charge = counted.unwrap_or_default();
+    }
 }
 
 impl Held {
@@ -292,7 +328,7 @@ impl Held {
     }
 
     fn long_len(&self) -> usize {
-        self.long.as_ref().map_or(0, |long| long.len())
+        self.long.as_ref().map_or(0, |long| long.messages.len())
     }
 }
 
@@ -310,7 +346,7 @@ pub struct UnderWay {
     /// The server's id of the statement, once the command has been sent.
     pub sent_to: u32,
     /// Long data that was sent in front of it; it is moved from and to [`Held::long`].
-    pub long: Option<Box<Vec<u8>>>,
+    pub long: Option<Box<LongData>>,
     /// The backend is being brought into the session in which the statement is to be prepared.
     pub ahead: bool,
     /// It goes on when the session has been read back.
@@ -363,6 +399,11 @@ pub struct Statements {
 }
 
 impl Statements {
+    /// All of them, by their ids.
+    pub fn held(&self) -> &[Held] {
+        &self.list
+    }
+
     /// The statement with this id.
     pub fn get(&self, id: u32) -> Option<&Held> {
         let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
@@ -376,7 +417,7 @@ impl Statements {
     }
 
     /// Adds a statement, whose id is above all others.
-    fn add(&mut self, held: Held) {
+    pub(crate) fn add(&mut self, held: Held) {
         debug_assert!(self.list.last().is_none_or(|last| last.id < held.id));
         if self.list.len() == self.list.capacity() {
             // Doubling would cost a client with many statements half of its memory.
@@ -384,6 +425,7 @@ impl Statements {
         }
         self.last = Some(held.id);
         self.texts += held.definition.sql.len();
+        self.types += held.types_len();
         self.list.push(held);
     }
 
@@ -513,7 +555,7 @@ impl Statements {
 /// A statement that is prepared on a backend.
 #[derive(Debug)]
 pub struct Entry {
-    definition: Rc<Definition>,
+    pub(crate) definition: Rc<Definition>,
     /// The server's id of it.
     pub id: u32,
     /// The types that the server was sent last.
@@ -521,7 +563,7 @@ pub struct Entry {
     /// When it was used last, in uses of this backend.
     pub used: u64,
     /// The client's statement that has a cursor open on it.
-    cursor_of: Option<u32>,
+    pub(crate) cursor_of: Option<u32>,
     /// True if its first execution opened a cursor; `None` before that.
     pub began_with_cursor: Option<bool>,
 }
@@ -606,7 +648,7 @@ impl OnBackend {
     }
 
     /// Notes that the server has prepared a definition.
-    pub fn add(&mut self, definition: Rc<Definition>, id: u32) {
+    pub fn add(&mut self, definition: Rc<Definition>, id: u32) -> &mut Entry {
         self.uses += 1;
         self.count += 1;
         let entry = Entry {
@@ -618,7 +660,17 @@ impl OnBackend {
             began_with_cursor: None,
         };
         let address = entry.definition.address();
-        self.entries.entry(address).or_default().push(entry);
+        self.entries.entry(address).or_default().push_mut(entry)
+    }
+
+    /// Statements in no order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().flatten()
+    }
+
+    /// The sessions in which all of it was prepared.
+    pub fn sessions(&self) -> impl Iterator<Item = &Rc<Session>> {
+        self.entries().map(|entry| &entry.definition.session)
     }
 
     /// Notes on which entry a client's statement has its cursor open, if on any.

@@ -17,19 +17,20 @@
 //! an answer about them can be left out when it has become outdated on its way.
 
 use crate::found::Found;
+use crate::known_digests::Pipelinable;
 use crate::reply_summary::ReplySummary;
 use crate::roles::argument_of;
-use crate::shapes::Pipelinable;
 use crate::state::Session;
 use crate::statement::{Statement, Untracked};
 use crate::text::Text;
 use crate::user_variables::{Column, collected_row, put_columns};
+use serde::{Deserialize, Serialize};
 use sql::classify::{PinCause, PinCauses};
 use sql::lex::Server;
 use std::ops::Range;
 
 /// Properties of a session that are read back, as a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Properties(u16);
 
 sql::set_of_bits!(Properties as u16);

@@ -134,10 +134,9 @@ mod tests {
 
     #[test]
     fn a_switch_goes_out_where_the_roles_differ_and_none_alone_is_sure() {
-        let session = |role: Option<&str>| {
-            let mut session = Session::default();
-            session.role = role.map(|role| role.as_bytes().into());
-            session
+        let session = |role: Option<&str>| Session {
+            role: role.map(|role| role.as_bytes().into()),
+            ..Session::default()
         };
         let (login, none, app) = (session(None), session(Some("NONE")), session(Some("`app`")));
         let said = |from, to, login: Option<&str>| {

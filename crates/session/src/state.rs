@@ -17,8 +17,6 @@
 //!   backend that speaks otherwise is made to speak it before a name that is not ASCII is written.
 
 mod interner;
-#[path = "record/state.rs"]
-mod recorded;
 mod user;
 mod written;
 
@@ -143,11 +141,11 @@ pub struct Session {
     /// The global values under which it began.
     pub defaults: GlobalDefaults,
     /// Variables that have changed since, sorted by name, and the character set family.
-    variables: Vec<(Text, Text)>,
+    pub(crate) variables: Vec<(Text, Text)>,
     /// Argument of `SET ROLE` to be in its role; `None` for the role of its backend's login.
     pub role: Option<Text>,
     /// User variables and the literals that make their values.
-    user: UserVariables,
+    pub(crate) user: UserVariables,
     /// COMMIT and ROLLBACK end its connection (`completion_type` is RELEASE).
     pub releases: bool,
     /// Settings of the client's trackers, if it has set them; backends report everything.
@@ -155,7 +153,7 @@ pub struct Session {
     /// True if its values can be set again for certain.
     pub accepted: Accepted,
     /// Mode in which its texts are cut, once that was asked: it is asked for each statement.
-    lex_mode: Uncompared<Option<LexMode>>,
+    pub(crate) lex_mode: Uncompared<Option<LexMode>>,
 }
 
 /// True if a value of which servers report is `value`; a switch may stand there as a number.
@@ -512,11 +510,24 @@ impl Session {
         matches!(self.value(COMPLETION), Some(b"NO_CHAIN" | b"0"))
     }
 
+    /// True if its isolation level is SERIALIZABLE.
+    #[must_use]
+    pub fn is_serializable(&self) -> bool {
+        (LEVEL_NAMES.iter()).any(|name| self.value(name) == Some(b"SERIALIZABLE"))
+    }
+
     /// True if the server reports the numbers of its transactions (MySQL's `session_track_gtids`).
     #[must_use]
     pub fn tracks_gtids(&self) -> bool {
         let tracks = self.value(GTIDS);
         tracks.is_some_and(|value| !matches!(value, b"0" | b"OFF"))
+    }
+
+    /// True if replicas are not told of what it writes.
+    #[must_use]
+    pub fn is_unlogged(&self) -> bool {
+        let logs = self.value(b"sql_log_bin");
+        logs.is_some_and(|value| matches!(value, b"0" | b"OFF"))
     }
 
     /// True if an assignment would leave it as it is, for certain. `described` is what
@@ -566,7 +577,7 @@ fn has_word(list: &[u8], word: &str) -> bool {
         .any(|listed| listed.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-fn is_name(name: &[u8]) -> bool {
+pub(crate) fn is_name(name: &[u8]) -> bool {
     !name.is_empty()
         && name
             .iter()

@@ -7,9 +7,10 @@
 //! the most careful ones.
 
 use crate::diagnostics::Area;
+use crate::elsewhere::Why;
 use crate::found::Found;
+use crate::known_digests::Pipelinable;
 use crate::send_mode::SendMode;
-use crate::shapes::Pipelinable;
 use sql::classify::{self, InsertId, Marks, Reads, Verb};
 use wire::command::ReplyShape;
 
@@ -77,6 +78,8 @@ pub enum Extent {
     /// One statement that enters no schema, and names no view or table of another one: a report of
     /// the default schema in its OK is of a statement before it.
     OneInSchema,
+    /// As that, and a change of rows, of the session or of a transaction: its reply is an OK.
+    ShortInSchema,
     /// It is of several statements.
     Several,
 }
@@ -104,7 +107,7 @@ pub struct Statement {
     pub looks_back: Reads,
     /// Effect on LAST_INSERT_ID().
     pub insert_id: InsertId,
-    /// True if it may share a backend in flight, should its shape be trusted.
+    /// True if it may share a backend in flight, should its digest be trusted.
     pub pipelinable: Pipelinable,
     /// Its text's digest ([`sql::digest`]); 0 of a command without a text.
     pub digest: u64,
@@ -117,6 +120,8 @@ pub struct Statement {
     pub judged: u16,
     /// Send mode behind commands that restore its session.
     pub send_mode: SendMode,
+    /// Server that it goes to, of several, and why; [`Why::NoSelect`] where nobody has looked.
+    pub place: Why,
 }
 
 impl Statement {
@@ -129,7 +134,7 @@ impl Statement {
     /// True if its text tells that its reply is short: it writes, or is a step of a transaction.
     #[must_use]
     pub fn has_short_reply(&self) -> bool {
-        self.extent == Extent::OneInSchema
+        self.extent == Extent::ShortInSchema
     }
 
     /// Its text, or code that is known, explains what is reported of it.
@@ -142,8 +147,16 @@ impl Statement {
     /// Notes that all the stored code that it runs is known to be clean.
     pub fn runs_known_code(&mut self) {
         self.pipelinable = Pipelinable::Never;
+        self.runs_code();
         self.explain();
         self.code = Code::Known;
+    }
+
+    /// Notes that it runs code of which its text shows nothing: it is the writer's.
+    pub fn runs_code(&mut self) {
+        if self.place == Why::Read {
+            self.place = Why::Code;
+        }
     }
 
     /// A command with this reply that changes nothing unseen.
@@ -165,6 +178,7 @@ impl Statement {
             code: Code::None,
             judged: NOT_JUDGED,
             send_mode: SendMode::Apart,
+            place: Why::NoSelect,
         }
     }
 }

@@ -6,13 +6,12 @@
 //! first table is told by nothing. The mechanism: each of them is noted when it is told or seen in
 //! a text, and [`Transaction::is_open`] is their sum.
 
-use crate::record::{Read, put_bool, read_bool, read_number};
-use wire::packet::{Reader, put_lenenc};
+use serde::{Deserialize, Serialize};
 use wire::status;
 use wire::track::Change;
 
 /// Facts of a session's transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
     /// Status flags of the last OK.
     status: u16,
@@ -23,10 +22,13 @@ pub struct Transaction {
     /// True if there may be a savepoint and no transaction.
     savepoint: bool,
     /// A BEGIN is on its way to the server, whatever the replies to what stands in front of it say.
+    #[serde(skip)]
     begin_sent: bool,
     /// The last OK was the first without the flag of a transaction.
+    #[serde(skip)]
     ended: bool,
     /// Transactions that have ended, as far as was told; may begin again at 0.
+    #[serde(skip)]
     number: u32,
 }
 
@@ -46,40 +48,6 @@ impl Default for Transaction {
 }
 
 impl Transaction {
-    /// Appends it. Nothing is on its way to the server then.
-    pub fn put_record(self, out: &mut Vec<u8>) {
-        let Transaction {
-            status,
-            tracked,
-            announced,
-            savepoint,
-            begin_sent: _,
-            // Looked at while its reply is handled.
-            ended: _,
-            number: _,
-        } = self;
-        put_lenenc(out, u64::from(status));
-        put_bool(out, tracked);
-        put_bool(out, announced);
-        put_bool(out, savepoint);
-    }
-
-    /// Reads one.
-    ///
-    /// # Errors
-    /// [`crate::record::RecordError::Malformed`].
-    pub fn read_record(reader: &mut Reader<'_>) -> Read<Transaction> {
-        Ok(Transaction {
-            status: read_number(reader, "status flags")?,
-            tracked: read_bool(reader, "whether a transaction is tracked")?,
-            announced: read_bool(reader, "whether a transaction is announced")?,
-            savepoint: read_bool(reader, "whether there is a savepoint")?,
-            begin_sent: false,
-            ended: false,
-            number: 0,
-        })
-    }
-
     /// Number of the session's transaction that is open, or comes next: another number than before
     /// says that one has ended since, open or not.
     pub fn number(self) -> u32 {

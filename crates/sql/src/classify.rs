@@ -26,6 +26,7 @@ mod verbs;
 use crate::lex::{Executable, LexMode, Token};
 pub use causes::PinCauses;
 use scan::Scan;
+use serde::{Deserialize, Serialize};
 pub use set::rests_at;
 pub(crate) use set::session_name;
 
@@ -104,7 +105,7 @@ impl Verb {
 }
 
 /// Why a client must keep its backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PinCause {
     /// `@x` is set, to a value or under a name that cannot be given back exactly (the pool's own
     /// finding, no text's).
@@ -320,7 +321,7 @@ set_of_bits!(Reads as u8);
 set_of_bits!(Marks);
 
 /// Results of earlier statements of its session that a text reads; a set of bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads(u8);
 
 impl Reads {

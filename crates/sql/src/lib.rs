@@ -18,6 +18,7 @@ pub mod acquired;
 pub mod asked;
 pub mod classify;
 pub mod digest;
+pub mod elsewhere;
 pub mod kill;
 pub mod lex;
 pub mod name_set;

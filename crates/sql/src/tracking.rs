@@ -1,7 +1,7 @@
 //! SET of what a client is told of its session, for a client whose server connection must go on
 //! telling everything.
 //!
-//! The problem: a pooler lives on the session trackers, all of them switched on, and a client may
+//! The problem: a pool lives on the session trackers, all of them switched on, and a client may
 //! narrow them (`SET session_track_system_variables = 'autocommit'`; some drivers do at every
 //! login). The mechanism: [`retracked`] takes the SET apart, works out what the client wants to be
 //! told, and writes a SET that does the rest and leaves the trackers as they are. The server still
@@ -16,10 +16,11 @@
 //! Invariant: a SET that is not understood to its end is not taken apart.
 
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
+use serde::{Deserialize, Serialize};
 use wire::track::{Transactions, Wanted};
 
 /// Settings of the trackers, as the client set them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tracked {
     /// `session_track_system_variables`, as typed.
     pub variables: Box<[u8]>,

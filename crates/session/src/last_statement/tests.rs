@@ -113,6 +113,22 @@ fn keep(last: &mut LastStatement, answer: Result<Vec<u8>, ()>, meter: &Meter) {
 }
 
 #[test]
+fn of_several_statements_that_cannot_be_parsed_one_condition_counts() {
+    let mut several = select();
+    several.extent = Extent::Several;
+    for (statement, code, counted) in [
+        (several, UNPARSED, 1),
+        (several, 1054, 2),
+        (select(), UNPARSED, 2),
+    ] {
+        let mut last = after(statement, &failed(code));
+        keep(&mut last, Ok(shown(b"1064", 2)), &Meter::default());
+        assert_eq!(last.conditions, counted, "{code}");
+        assert_eq!(last.kept().map(|kept| kept.rows().len()), Some(2));
+    }
+}
+
+#[test]
 fn nothing_is_native_before_the_first_statement() {
     let last = LastStatement::default();
     assert_eq!(last.lost(), LEFT_BY_STATEMENT);
@@ -538,3 +554,56 @@ fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
 }
 
 mod texts;
+
+#[test]
+fn what_its_backend_has_goes_with_that() {
+    for read_back in [ReadBack::Wanted, ReadBack::Uncounted, ReadBack::Outdated] {
+        let mut last = LastStatement {
+            valid: Reads::ROW_COUNT.union(Reads::DIAGNOSTICS),
+            read_back,
+            counted: Counted {
+                warnings: Some(3),
+                state: Some(*b"42S02"),
+                signals: true,
+            },
+            ..LastStatement::default()
+        };
+        last.pending.warnings = true;
+        last.pending.changed = Properties::INSERT_ID.union(Properties::ROLE);
+        let mut there = LastStatement::default();
+        there.came_with_backend(last.on_its_backend());
+        assert_eq!((there.pending, there.valid), (last.pending, last.valid));
+        assert_eq!((there.read_back, there.counted), (read_back, last.counted));
+    }
+}
+
+#[test]
+fn it_goes_with_its_backend_unless_more_is_owed_than_can_be_told() {
+    assert!(LastStatement::default().goes_with_backend());
+    let changes: [fn(&mut LastStatement); 2] = [
+        |last| last.pending.failed = true,
+        |last| last.pending.explanation = Explanation::Passing,
+    ];
+    for change in changes {
+        let mut last = LastStatement::default();
+        change(&mut last);
+        assert!(!last.goes_with_backend() && !last.is_settled());
+    }
+}
+
+#[test]
+fn conditions_that_have_come_are_counted_here() {
+    let (there, here) = (Meter::default(), Meter::default());
+    let kept = Diagnostics {
+        reply: vec![1; 700],
+        ..Diagnostics::default()
+    };
+    let mut last = LastStatement {
+        kept: Some(charged(kept, &there)),
+        ..LastStatement::default()
+    };
+    last.charge(&here);
+    assert!(here.bytes() >= 700 && there.bytes() == 0);
+    drop(last);
+    assert_eq!(here.bytes(), 0);
+}

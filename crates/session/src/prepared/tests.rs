@@ -352,24 +352,27 @@ fn long_data_counts_as_the_clients() {
     let session = Rc::new(Session::default());
     let shared = Rc::new(definition("SELECT ?", &session));
     let copies = [shared.clone(), shared.clone()];
+    let meter = Meter::default();
     let mut statements = Statements::default();
     statements.add(held(1, &shared));
-    statements.get_mut(1).unwrap().long = Some(Box::new(vec![0; 1000]));
+    statements.get_mut(1).unwrap().long = Some(Box::new(LongData::new(vec![0; 1000], &meter)));
     assert_eq!(
         (statements.long_len(), statements.own_bytes()),
         (1000, 1000)
     );
+    assert_eq!(meter.bytes(), 1000);
     statements.remove(1);
-    assert_eq!(statements.long_len(), 0);
+    assert_eq!((statements.long_len(), meter.bytes()), (0, 0));
     drop(copies);
 }
 
 #[test]
 fn an_execution_in_another_schema_than_its_text_runs_outside() {
     let session = |schema: &str| {
-        let mut session = Session::default();
-        session.schema = Some(schema.as_bytes().into());
-        Rc::new(session)
+        Rc::new(Session {
+            schema: Some(schema.as_bytes().into()),
+            ..Session::default()
+        })
     };
     let (here, there) = (session("a"), session("b"));
     let shared = Rc::new(definition("SELECT ?", &here));

@@ -1,40 +1,35 @@
-//! A session as bytes, for another process ([`crate::record`]).
+//! A session as a record.
 //!
 //! The global values that it began under go by their version; the reader has been sent them, and
 //! what its own process begins with otherwise becomes the session's own.
 //!
 //! Invariant: a session that is read is equal to the one that was written, or it is not read.
 
-use super::{Session, UserVariables};
-use crate::global_defaults::{GlobalDefaults, alias_of};
-use crate::meter::Meter;
-use crate::record::{
-    PeerDefaults, Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list,
-    read_one_of, read_option, read_text,
-};
-use crate::uncompared::{Accepted, Uncompared};
+use super::{Here, NotCarried};
+use crate::global_defaults::alias_of;
+use crate::state::{Session, UserVariables, is_name};
+use crate::text::Text;
+use serde::{Deserialize, Serialize};
 use sql::tracking::Tracked;
 use std::rc::Rc;
-use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
-use wire::track::{Transactions, Wanted};
 
-/// Levels of reports of transactions, by the number in a record.
-const TRANSACTIONS: [Transactions; 4] = [
-    Transactions::Nothing,
-    Transactions::Bounds,
-    Transactions::State,
-    Transactions::Characteristics,
-];
-
-fn put_text(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
-    put_lenenc_bytes(out, text.as_ref());
+/// A session of another process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// Version of the global values under which it began.
+    began_under: u64,
+    schema: Option<Text>,
+    multi_statements: bool,
+    results_collation: Option<Text>,
+    variables: Vec<(Text, Text)>,
+    role: Option<Text>,
+    user: Vec<(Text, Text)>,
+    releases: bool,
+    tracked: Option<Tracked>,
 }
 
-impl Session {
-    /// Appends it. The global values that it began under go by their version alone: whoever reads
-    /// it has to have been sent them.
-    pub fn put_record(&self, out: &mut Vec<u8>) {
-        // Each field has to be named here: one that is new is not forgotten.
+impl From<&Session> for SessionRecord {
+    fn from(session: &Session) -> SessionRecord {
         let Session {
             schema,
             multi_statements,
@@ -47,137 +42,71 @@ impl Session {
             tracked,
             accepted: _,
             lex_mode: _,
-        } = self;
-        put_lenenc(out, defaults.version());
-        put_option(out, schema.as_ref(), put_text);
-        put_bool(out, *multi_statements);
-        put_option(out, results_collation.as_ref(), put_text);
-        put_list(out, variables.iter(), |out, (name, value)| {
-            put_text(out, name);
-            put_text(out, value);
-        });
-        put_option(out, role.as_ref(), put_text);
-        put_list(out, user.pairs().iter(), |out, (name, literal)| {
-            put_text(out, name);
-            put_text(out, literal);
-        });
-        put_bool(out, *releases);
-        put_option(out, tracked.as_deref(), put_tracked);
+        } = session;
+        let pair = |(name, literal): &(Text, Rc<[u8]>)| (name.clone(), Text::from(&**literal));
+        SessionRecord {
+            began_under: defaults.version(),
+            schema: schema.clone(),
+            multi_statements: *multi_statements,
+            results_collation: results_collation.clone(),
+            variables: variables.clone(),
+            role: role.clone(),
+            user: user.pairs().iter().map(pair).collect(),
+            releases: *releases,
+            tracked: tracked.as_deref().cloned(),
+        }
     }
+}
 
-    /// Reads one, of a process that began its sessions as in `begun_there`; here they begin with
-    /// `now`.
+impl SessionRecord {
+    /// The session, in this process.
     ///
     /// # Errors
-    /// [`RecordError::Malformed`]; [`RecordError::NotCarried`] where it cannot be the same here.
-    pub fn read_record(
-        reader: &mut Reader<'_>,
-        peer_defaults: &[PeerDefaults],
-        now: &GlobalDefaults,
-        meter: &Meter,
-    ) -> Read<Session> {
-        let version = reader.lenenc("a version of global values")?;
-        let schema = read_option(reader, "a schema", |r| read_text(r, "a schema"))?;
-        let multi_statements = read_bool(reader, "whether several statements may stand in one")?;
-        let results_collation = read_option(reader, "a collation of results", |r| {
-            read_text(r, "a collation of results")
-        })?;
-        let variables = read_pairs(reader)?;
-        let role = read_option(reader, "a role", |r| read_text(r, "a role"))?;
-        let user = read_pairs(reader)?;
-        let releases = read_bool(reader, "whether COMMIT ends the connection")?;
-        let tracked = read_option(reader, "what is tracked", read_tracked)?;
-        for (name, _) in &variables {
-            if !super::is_name(name) {
-                return Err(reader.malformed("the name of a system variable").into());
-            }
+    /// [`NotCarried`] where it cannot be equal here.
+    pub fn into_session(self, here: Here<'_>) -> Result<Session, NotCarried> {
+        if !self.variables.iter().all(|(name, _)| is_name(name)) {
+            return Err(NotCarried("a session has no such system variable"));
         }
-        if !variables.is_sorted_by(|one, two| one.0 < two.0) {
-            return Err(reader.malformed("variables in order").into());
+        if !self.variables.is_sorted_by(|one, two| one.0 < two.0) {
+            return Err(NotCarried("a session's variables are not in order"));
         }
-        let there = peer_defaults
-            .iter()
-            .find(|there| there.version() == version);
-        let there = there.ok_or_else(|| reader.malformed("global values that were sent"))?;
+        let mut there = here.peer_defaults.iter();
+        let there = there.find(|there| there.version() == self.began_under);
+        let there = there.ok_or(NotCarried(
+            "the global values that a session began under were not sent",
+        ))?;
+        let user = self.user.into_iter();
         let user: Vec<_> = user
-            .into_iter()
             .map(|(name, literal)| (name, literal.into_vec()))
             .collect();
-        let mut session = Session {
-            schema,
-            multi_statements,
-            results_collation,
-            defaults: now.clone(),
-            variables,
-            role,
-            user: UserVariables::default().with(&user, meter),
-            releases,
-            tracked: tracked.map(Rc::new),
-            accepted: Accepted::default(),
-            lex_mode: Uncompared::default(),
-        };
+        let mut session = Session::not_known(here.defaults);
+        session.schema = self.schema;
+        session.multi_statements = self.multi_statements;
+        session.results_collation = self.results_collation;
+        session.variables = self.variables;
+        session.role = self.role;
+        session.set_user_variables(UserVariables::default().with(&user, here.variables));
+        session.tracked = self.tracked.map(Rc::new);
         let listed = |name: &[u8]| {
             let has = |name: &[u8]| session.variable(name).is_some();
             has(name) || alias_of(name).is_some_and(has)
         };
-        let besides = there.besides(now, listed)?;
-        for (name, value) in besides {
+        for (name, value) in there.besides(here.defaults, listed)? {
             session.put(&name, &value);
         }
         // COMMIT does what it did, whatever that follows from here.
-        session.releases = releases;
+        session.releases = self.releases;
         Ok(session)
     }
-}
-
-fn read_pairs(reader: &mut Reader<'_>) -> Read<Vec<(super::Text, super::Text)>> {
-    read_list(reader, "variables", |reader| {
-        Ok((
-            read_text(reader, "a variable's name")?,
-            read_text(reader, "a variable's value")?,
-        ))
-    })
-}
-
-fn put_tracked(out: &mut Vec<u8>, tracked: &Tracked) {
-    let Tracked { variables, wanted } = tracked;
-    let Wanted {
-        variables: names,
-        schema,
-        state,
-        transactions,
-    } = wanted;
-    put_text(out, variables);
-    put_list(out, names.iter(), put_text);
-    put_bool(out, *schema);
-    put_bool(out, *state);
-    put_one_of(out, TRANSACTIONS, transactions);
-}
-
-fn read_tracked(reader: &mut Reader<'_>) -> Read<Tracked> {
-    let variables = read_text(reader, "the list of tracked variables")?;
-    let names = read_list(reader, "tracked variables", |r| {
-        read_text(r, "a tracked variable")
-    })?;
-    let schema = read_bool(reader, "whether the schema is tracked")?;
-    let state = read_bool(reader, "whether changes are tracked")?;
-    let transactions = read_one_of(reader, TRANSACTIONS, "what is tracked of transactions")?;
-    Ok(Tracked {
-        variables,
-        wanted: Wanted {
-            variables: names,
-            schema,
-            state,
-            transactions,
-        },
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::RecordError;
-    use crate::text::Text;
+    use crate::global_defaults::GlobalDefaults;
+    use crate::meter::Meter;
+    use crate::record::PeerDefaults;
+    use wire::track::{Transactions, Wanted};
 
     /// Numbers from a seed.
     struct Numbers(u64);
@@ -218,7 +147,12 @@ mod tests {
             .collect();
         session.set_user_variables(session.user_variables().with(&changes, meter));
         if numbers.below(2) == 1 {
-            let transactions = TRANSACTIONS[usize::try_from(numbers.below(4)).unwrap()];
+            let transactions = [
+                Transactions::Nothing,
+                Transactions::Bounds,
+                Transactions::State,
+                Transactions::Characteristics,
+            ][usize::try_from(numbers.below(4)).unwrap()];
             session.tracked = Some(Rc::new(Tracked {
                 variables: numbers.text(),
                 wanted: Wanted {
@@ -239,34 +173,28 @@ mod tests {
         defaults.with(values.into(), Text::default()).unwrap()
     }
 
-    fn there(defaults: &GlobalDefaults) -> PeerDefaults {
-        let mut out = Vec::new();
-        PeerDefaults::put(&mut out, defaults);
-        PeerDefaults::read(&mut Reader::new(&out)).unwrap()
+    fn came(
+        session: &Session,
+        there: &[PeerDefaults],
+        now: &GlobalDefaults,
+        meter: &Meter,
+    ) -> Result<Session, NotCarried> {
+        SessionRecord::from(session).into_session(Here {
+            peer_defaults: there,
+            defaults: now,
+            variables: meter,
+            conditions: meter,
+        })
     }
 
     #[test]
     fn any_session_is_read_as_it_was_written() {
         let (defaults, meter) = (defaults(), Meter::default());
-        let there = [there(&defaults)];
+        let there = [PeerDefaults::of(&defaults)];
         let mut numbers = Numbers(20_261_123);
         for _ in 0..200 {
             let session = drawn(&mut numbers, &defaults, &meter);
-            let mut out = Vec::new();
-            session.put_record(&mut out);
-            let mut reader = Reader::new(&out);
-            let read = Session::read_record(&mut reader, &there, &defaults, &meter);
-            assert_eq!(read.as_ref(), Ok(&session));
-            assert!(reader.is_empty());
-            // Cut off at any place, it is refused.
-            let cut = usize::try_from(numbers.below(out.len() as u64)).unwrap();
-            let mut reader = Reader::new(&out[..cut]);
-            let read = Session::read_record(&mut reader, &there, &defaults, &meter);
-            assert!(matches!(read, Err(RecordError::Malformed(_))), "{cut}");
-            // Garbled, it is no panic, and mostly refused.
-            let at = usize::try_from(numbers.below(out.len() as u64)).unwrap();
-            out[at] = out[at].wrapping_add(1);
-            let _ = Session::read_record(&mut Reader::new(&out), &there, &defaults, &meter);
+            assert_eq!(came(&session, &there, &defaults, &meter), Ok(session));
         }
     }
 
@@ -278,13 +206,22 @@ mod tests {
         let new = old.with(values.into(), Text::default()).unwrap();
         let mut session = Session::not_known(&old);
         session.put(b"sql_mode", b"TRADITIONAL");
-        let mut out = Vec::new();
-        session.put_record(&mut out);
-        let mut reader = Reader::new(&out);
-        let read = Session::read_record(&mut reader, &[there(&old)], &new, &meter).unwrap();
+        let read = came(&session, &[PeerDefaults::of(&old)], &new, &meter).unwrap();
         assert_eq!(read.variable(b"autocommit"), Some(&b"ON"[..]));
         assert_eq!(read.value(b"sql_mode"), Some(&b"TRADITIONAL"[..]));
-        let unknown = Session::read_record(&mut Reader::new(&out), &[], &new, &meter);
+        let unknown = came(&session, &[], &new, &meter);
         assert!(unknown.is_err(), "which values those were was not sent");
+    }
+
+    #[test]
+    fn what_no_session_has_makes_none() {
+        let (defaults, meter) = (defaults(), Meter::default());
+        let there = [PeerDefaults::of(&defaults)];
+        let (a, b, odd) = (b"a", b"b", b"a b");
+        for names in [[&b[..], a], [a, a], [a, odd]] {
+            let mut session = Session::not_known(&defaults);
+            session.variables = names.map(|name| (name.into(), b"1"[..].into())).into();
+            assert!(came(&session, &there, &defaults, &meter).is_err());
+        }
     }
 }

@@ -80,7 +80,6 @@ fn a_savepoint_under_autocommit_is_none() {
     assert!(!transaction.is_open());
 }
 
-use crate::record::RecordError;
 use status::{AUTOCOMMIT, IN_TRANS};
 
 /// Event of a transaction, as it is reported.
@@ -181,54 +180,6 @@ fn what_is_announced_and_what_is_tracked_are_told_apart() {
     let tracked = after(&[Told::State("T_______")]);
     assert!(tracked.is_tracked() && !tracked.is_announced());
     assert_eq!(after(&[Told::Status(0x4003)]).status(), 0x4003);
-}
-
-/// Each transaction that flags, trackers and texts can make.
-fn each() -> impl Iterator<Item = Transaction> {
-    let status = [0, AUTOCOMMIT, IN_TRANS, 0xffff];
-    let all = status
-        .into_iter()
-        .flat_map(|status| (0..8_u8).map(move |bits| (status, bits)));
-    all.map(|(status, bits)| Transaction {
-        status,
-        tracked: bits & 1 != 0,
-        announced: bits & 2 != 0,
-        savepoint: bits & 4 != 0,
-        begin_sent: false,
-        ended: false,
-        number: 0,
-    })
-}
-
-#[test]
-fn each_is_read_as_it_was_written() {
-    for transaction in each() {
-        let mut out = Vec::new();
-        transaction.put_record(&mut out);
-        let mut reader = Reader::new(&out);
-        assert_eq!(Transaction::read_record(&mut reader), Ok(transaction));
-        assert!(reader.is_empty());
-        for len in 0..out.len() {
-            let cut = Transaction::read_record(&mut Reader::new(&out[..len]));
-            assert!(matches!(cut, Err(RecordError::Malformed(_))), "{len}");
-        }
-    }
-}
-
-#[test]
-fn what_is_neither_yes_nor_no_is_no_transaction() {
-    let mut out = Vec::new();
-    Transaction::default().put_record(&mut out);
-    for at in out.len() - 3..out.len() {
-        let mut garbled = out.clone();
-        garbled[at] = 2;
-        assert!(Transaction::read_record(&mut Reader::new(&garbled)).is_err());
-    }
-    // More flags than there are.
-    let mut wide = Vec::new();
-    put_lenenc(&mut wide, 0x1_0000);
-    wide.extend_from_slice(&[0, 0, 0]);
-    assert!(Transaction::read_record(&mut Reader::new(&wide)).is_err());
 }
 
 #[test]

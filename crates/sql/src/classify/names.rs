@@ -16,12 +16,12 @@
 //! a server has loaded before any stored function, and says nothing but what came with its own
 //! statement. On a server without the component it is taken for a built-in all the same.
 //!
-//! Invariants (tested): sorted by name, upper case, no name twice, none longer than [`Folded`].
+//! Invariants (tested): upper case, no name twice, none longer than [`Folded`].
 
-mod a_to_i;
-mod j_to_z;
+mod by_release;
 
 use crate::lex::{Kind, Server, function_name};
+use std::sync::LazyLock;
 
 /// Effect of a call of a built-in name on the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +82,8 @@ impl Folded {
 /// The effect of `word(`, if the server takes it for its own.
 pub(super) fn built_in(word: &[u8], server: Server) -> Option<Effect> {
     let word = Folded::new(word)?;
-    let letter = usize::from(word.bytes[0].checked_sub(b'A')?);
-    // The first letter narrows the search to a short run of the list.
-    let run = NAMES.get(*STARTS.get(letter)?..*STARTS.get(letter + 1)?)?;
-    let found = run
-        .binary_search_by(|name| name.0.as_bytes().cmp(word.as_bytes()))
-        .ok()?;
-    let &(_, mariadb, mysql, effect) = run.get(found)?;
+    let found = NAMES.binary_search_by(|name| name.0.as_bytes().cmp(word.as_bytes()));
+    let &(_, mariadb, mysql, effect) = NAMES.get(found.ok()?)?;
     // A server older than those that the list describes may lack any of these names.
     let known = match server {
         Server::Unknown => mariadb == OLD && mysql == OLD,
@@ -127,47 +122,27 @@ const OLD: u32 = 0;
 /// In no release.
 const NONE: u32 = u32::MAX;
 
-/// Starts of the names of each letter in [`NAMES`]; the last entry is its end.
-static STARTS: [usize; 27] = starts();
-
-const fn starts() -> [usize; 27] {
-    let mut starts = [0; 27];
-    let mut letter = 0;
-    let mut at = 0;
-    while letter < 27 {
-        while at < NAMES.len() && ((NAMES[at].0.as_bytes()[0] - b'A') as usize) < letter {
-            at += 1;
-        }
-        starts[letter] = at;
-        letter += 1;
-    }
-    starts
-}
-
-/// Name, first MariaDB release, first MySQL release, effect.
+/// Name, first MariaDB release, first MySQL release, effect; sorted by name.
 type Name = (&'static str, u32, u32, Effect);
 
-static NAMES: [Name; a_to_i::ROWS.len() + j_to_z::ROWS.len()] = joined();
-
-const fn joined() -> [Name; a_to_i::ROWS.len() + j_to_z::ROWS.len()] {
-    let mut all = [("", NONE, NONE, Effect::Plain); a_to_i::ROWS.len() + j_to_z::ROWS.len()];
-    let mut at = 0;
-    while at < all.len() {
-        all[at] = match at.checked_sub(a_to_i::ROWS.len()) {
-            Some(second) => j_to_z::ROWS[second],
-            None => a_to_i::ROWS[at],
-        };
-        at += 1;
-    }
-    all
-}
+static NAMES: LazyLock<Vec<Name>> = LazyLock::new(|| {
+    let by_release = by_release::NAMES.iter();
+    let mut names: Vec<Name> = by_release
+        .flat_map(|&(mariadb, mysql, effect, names)| {
+            let names = names.split_ascii_whitespace();
+            names.map(move |name| (name, mariadb, mysql, effect))
+        })
+        .collect();
+    names.sort_unstable_by_key(|name| name.0);
+    names
+});
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_and_fit() {
+    fn names_stand_once_and_fit() {
         for pair in NAMES.windows(2) {
             assert!(
                 pair[0].0.as_bytes() < pair[1].0.as_bytes(),
@@ -176,9 +151,9 @@ mod tests {
                 pair[1].0
             );
         }
-        for (name, ..) in NAMES {
+        for (name, ..) in NAMES.iter() {
             assert!(Folded::new(name.as_bytes()).is_some(), "{name}");
-            assert_eq!(name, name.to_ascii_uppercase());
+            assert_eq!(*name, name.to_ascii_uppercase());
         }
     }
 

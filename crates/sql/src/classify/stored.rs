@@ -1,7 +1,7 @@
 //! Words of stored code that pin: the texts of triggers, routines, views and columns' expressions,
 //! as `information_schema` shows them.
 //!
-//! No statement's text shows that a trigger or a view runs such code, so the pooler reads the code
+//! No statement's text shows that a trigger or a view runs such code, so the pool reads the code
 //! itself and looks for what may leave something in the session, or may read what the statement
 //! before left. The mechanism: one look at every token (locks, sequences, `@x :=`, INTO, calls),
 //! and one at the first word of every statement of a body, which must be known. Which routine a

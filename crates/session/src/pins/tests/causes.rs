@@ -114,7 +114,7 @@ macro_rules! lasts {
             // What the server says of locks and variables in use does not end it either.
             pins.ask_again();
             assert!(!pins.asks() && !pins.may_have_ended(true));
-            pins.end_as_told(&[b"0", b"0"]);
+            pins.end_as_reported(&[b"0", b"0"]);
             assert_eq!(causes(&pins), [reason]);
         }
     )*};
@@ -148,7 +148,7 @@ fn a_variable_in_use_is_asked_for_behind_each_statement_and_ends_as_told() {
         ]
     );
     assert!(!pins.asks(), "it is being asked");
-    pins.end_as_told(&[b"0", b"0", b"1"]);
+    pins.end_as_reported(&[b"0", b"0", b"1"]);
     assert!(!pins.has(PinCause::VariableInUse, b"insert_id"));
     assert!(pins.has(PinCause::VariableInUse, b"gtid_next"));
     // Another statement may have used it up.
@@ -157,7 +157,7 @@ fn a_variable_in_use_is_asked_for_behind_each_statement_and_ends_as_told() {
         pins.columns_to_ask(),
         ["0", "@@SESSION.gtid_next<>'AUTOMATIC'"]
     );
-    pins.end_as_told(&[b"0", b"0"]);
+    pins.end_as_reported(&[b"0", b"0"]);
     assert!(pins.is_empty());
 }
 
@@ -168,9 +168,9 @@ fn named_locks_are_asked_for_together_and_end_together() {
         pins.columns_to_ask(),
         ["IS_USED_LOCK('a')<=>CONNECTION_ID() OR IS_USED_LOCK('b')<=>CONNECTION_ID()"]
     );
-    pins.end_as_told(&[b"1"]);
+    pins.end_as_reported(&[b"1"]);
     assert!(pins.has(PinCause::UserLock, b"a") && pins.has(PinCause::UserLock, b"b"));
-    pins.end_as_told(&[b"0"]);
+    pins.end_as_reported(&[b"0"]);
     assert!(pins.is_empty());
 }
 
@@ -180,7 +180,7 @@ fn a_lock_of_a_computed_name_ends_with_all_others_alone() {
     let mut pins = after(MYSQL, &[computed, "DO RELEASE_LOCK('a1')", "COMMIT"]);
     assert_eq!(causes(&pins), [PinReason::Text(PinCause::UserLock)]);
     assert!(!pins.asks(), "nobody knows what to ask for");
-    pins.end_as_told(&[b"0"]);
+    pins.end_as_reported(&[b"0"]);
     assert!(pins.is_pinned());
     assert!(after(MYSQL, &[computed, "DO RELEASE_ALL_LOCKS()"]).is_empty());
 }
@@ -188,9 +188,9 @@ fn a_lock_of_a_computed_name_ends_with_all_others_alone() {
 #[test]
 fn an_answer_without_a_row_ends_nothing() {
     let mut pins = after(MARIADB, &["SELECT GET_LOCK('a', 0)"]);
-    pins.end_as_told(&[]);
+    pins.end_as_reported(&[]);
     assert!(pins.is_pinned());
-    pins.end_as_told(&[b""]);
+    pins.end_as_reported(&[b""]);
     assert!(pins.is_pinned(), "NULL is no 0");
 }
 

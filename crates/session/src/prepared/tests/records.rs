@@ -2,23 +2,22 @@
 
 use super::*;
 use crate::global_defaults::GlobalDefaults;
-use crate::record::{PeerDefaults, Read};
-use wire::packet::Reader;
+use crate::record::{EntryRecord, HeldRecord, Here, NotCarried, PeerDefaults};
 
 fn session(schema: &str) -> Rc<Session> {
-    let mut session = Session::default();
-    session.schema = Some(schema.as_bytes().into());
-    Rc::new(session)
+    Rc::new(Session {
+        schema: Some(schema.as_bytes().into()),
+        ..Session::default()
+    })
 }
 
-fn read_session(reader: &mut Reader<'_>) -> Read<Session> {
-    let there = [PeerDefaults::default()];
-    Session::read_record(
-        reader,
-        &there,
-        &GlobalDefaults::default(),
-        &Meter::default(),
-    )
+fn here<'a>(defaults: &'a GlobalDefaults, meter: &'a Meter, there: &'a [PeerDefaults]) -> Here<'a> {
+    Here {
+        peer_defaults: there,
+        defaults,
+        variables: meter,
+        conditions: meter,
+    }
 }
 
 fn statements() -> Statements {
@@ -36,52 +35,39 @@ fn statements() -> Statements {
         });
     }
     statements.remember(3, Types::Sent(TypeList::plain(&[8, 0])));
-    statements.get_mut(9).unwrap().long = Some(Box::new(b"long".to_vec()));
+    statements.get_mut(9).unwrap().long =
+        Some(Box::new(LongData::new(b"long".to_vec(), &Meter::default())));
     statements
 }
 
-fn written(statements: &Statements) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut before = None;
-    for held in statements.held() {
-        held.put_record(&mut out, before);
-        before = Some(held);
-    }
-    out
+fn long_of(held: &Held) -> Option<&[u8]> {
+    held.long.as_ref().map(|long| long.messages())
 }
 
-fn read(bytes: &[u8]) -> Read<Statements> {
-    let mut reader = Reader::new(bytes);
+fn taken(records: Vec<HeldRecord>) -> Result<Statements, NotCarried> {
+    let (defaults, meter) = (GlobalDefaults::default(), Meter::default());
+    let there = [PeerDefaults::default()];
     let mut statements = Statements::default();
-    let mut before: Option<Rc<Session>> = None;
-    for _ in 0..3 {
-        let record = HeldRecord::read_record(&mut reader, before.as_ref(), read_session)?;
-        before = Some(record.session.clone());
-        if statements
-            .held()
-            .last()
-            .is_some_and(|last| last.id >= record.id)
-        {
-            return Err(reader.malformed("statements in order").into());
-        }
-        let text = std::str::from_utf8(&record.sql).unwrap_or_default();
-        let definition = Rc::new(definition(text, &record.session));
-        statements.take_record(record, definition);
+    for (record, session) in HeldRecord::with_sessions(records, here(&defaults, &meter, &there))? {
+        let text = std::str::from_utf8(&record.sql).unwrap();
+        let definition = Rc::new(definition(text, &session));
+        statements.take_record(record, definition, &meter);
     }
     Ok(statements)
 }
 
 #[test]
 fn a_clients_statements_are_read_as_they_were_written() {
-    let (sent, taken) = (statements(), read(&written(&statements())).unwrap());
+    let sent = statements();
+    let taken = taken(sent.records()).unwrap();
     for (one, two) in sent.held().iter().zip(taken.held()) {
         assert_eq!(
             (one.id, one.columns, one.params),
             (two.id, two.columns, two.params)
         );
         assert_eq!(
-            (one.overlong, &one.types, &one.long),
-            (two.overlong, &two.types, &two.long)
+            (one.overlong, &one.types, long_of(one)),
+            (two.overlong, &two.types, long_of(two))
         );
         assert_eq!(one.definition.sql, two.definition.sql);
         assert_eq!(one.definition.session, two.definition.session);
@@ -98,23 +84,16 @@ fn a_clients_statements_are_read_as_they_were_written() {
 }
 
 #[test]
-fn a_clients_statements_cut_off_are_an_error() {
-    let bytes = written(&statements());
-    for len in 0..bytes.len() {
-        assert!(read(&bytes[..len]).is_err(), "{len}");
-    }
+fn the_session_of_a_statement_in_front_of_the_first_is_an_error() {
+    let second = statements().records().swap_remove(1);
+    assert!(taken(vec![second]).is_err());
 }
 
 #[test]
-fn the_session_of_a_statement_in_front_of_the_first_is_an_error() {
-    let mut out = Vec::new();
-    let all = statements();
-    let [first, second, ..] = all.held() else {
-        panic!("three of them");
-    };
-    second.put_record(&mut out, Some(first));
-    let read = HeldRecord::read_record(&mut Reader::new(&out), None, read_session);
-    assert!(read.is_err());
+fn statements_that_are_not_in_order_make_no_client() {
+    let mut records = statements().records();
+    records.swap(0, 2);
+    assert!(taken(records).is_err());
 }
 
 fn on_backend() -> OnBackend {
@@ -133,14 +112,13 @@ fn on_backend() -> OnBackend {
 
 #[test]
 fn what_a_backend_has_is_read_as_it_was_written_in_the_order_of_its_use() {
-    let mut out = Vec::new();
-    on_backend().put_record(&mut out);
-    let mut reader = Reader::new(&out);
-    let record = OnBackendRecord::read_record(&mut reader, read_session).unwrap();
-    assert!(reader.is_empty());
+    let (defaults, meter) = (GlobalDefaults::default(), Meter::default());
+    let there = [PeerDefaults::default()];
+    let here = here(&defaults, &meter, &there);
+    let records = EntryRecord::with_sessions(on_backend().records(), here).unwrap();
     let mut all = Definitions::default();
     let mut sessions: Vec<Rc<Session>> = Vec::new();
-    let mut taken = record.into_value(|sql, session| {
+    let mut taken = OnBackend::of_records(records, |sql, session| {
         let known = sessions.iter().find(|known| ***known == *session).cloned();
         let session = known.unwrap_or_else(|| {
             sessions.push(Rc::new(session.clone()));
@@ -170,35 +148,4 @@ fn what_a_backend_has_is_read_as_it_was_written_in_the_order_of_its_use() {
     // What was used last goes last.
     assert_eq!(taken.take_oldest(), Some(11));
     assert_eq!(taken.take_oldest(), Some(10));
-}
-
-#[test]
-fn what_a_backend_has_cut_off_is_an_error() {
-    let mut out = Vec::new();
-    on_backend().put_record(&mut out);
-    for len in 0..out.len() {
-        let cut = OnBackendRecord::read_record(&mut Reader::new(&out[..len]), read_session);
-        assert!(cut.is_err(), "{len}");
-    }
-}
-
-#[test]
-fn garbled_statements_are_an_error_or_statements_and_never_a_panic() {
-    let mut out = Vec::new();
-    on_backend().put_record(&mut out);
-    let bytes = written(&statements());
-    for at in 0..out.len() {
-        for change in [1, 0x7f, 0xff] {
-            let mut garbled = out.clone();
-            garbled[at] = garbled[at].wrapping_add(change);
-            let _ = OnBackendRecord::read_record(&mut Reader::new(&garbled), read_session);
-        }
-    }
-    for at in 0..bytes.len() {
-        for change in [1, 0x7f, 0xff] {
-            let mut garbled = bytes.clone();
-            garbled[at] = garbled[at].wrapping_add(change);
-            let _ = read(&garbled);
-        }
-    }
 }

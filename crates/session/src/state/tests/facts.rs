@@ -232,7 +232,9 @@ fn what_may_not_be_known_whole_is_taken_from_the_other() {
     let mut two = utf8("b");
     two.put(CLOCK, b"2");
     two.put(b"autocommit", b"OFF");
+    assert!(!two.is_unlogged());
     two.put(b"sql_log_bin", b"OFF");
+    assert!(two.is_unlogged());
     two.role = Some(text("`app`"));
     set_user(&mut two, "v", "1");
     let both = one.with_unread_of(&two);

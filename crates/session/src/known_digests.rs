@@ -1,16 +1,16 @@
-//! Shapes: which statements may share a backend in flight with other clients' statements.
+//! Known digests: which statements may share a backend in flight with other clients' statements.
 //!
 //! The problem: a server thread that gets one command at a time sleeps and is woken for each; with
 //! several commands in its buffer it answers them in one go, and so does the pool. But what stands
 //! behind a statement on the wire runs even when that statement fails or changes the session, and
 //! waits when it is slow. The mechanism: a statement is pipelined with others only if it is a plain
-//! SELECT outside any transaction ([`may_pipeline`]), and its shape, the digest of its text
-//! ([`sql::digest`]) under its session, has run alone before and left nothing: no reported change,
+//! SELECT outside any transaction ([`may_pipeline`]), and its digest
+//! ([`sql::digest`]) under its session has run alone before and left nothing: no reported change,
 //! no warning, no error, a small result. Whatever breaks that promise once is not trusted again. It
 //! has to take little time as well, but for a few times of its last hundreds: a host that stood
-//! still for a moment made all that ran then late, and says nothing of their shapes.
+//! still for a moment made all that ran then late, and says nothing of their digests.
 //!
-//! Invariant: the table is bounded (`SHAPES_MAX`); when it is full it is learnt again.
+//! Invariant: the table is bounded (`KNOWN_DIGESTS_MAX`); when it is full it is learnt again.
 
 use crate::found::Found;
 use sql::classify::{InsertId, Reads, Statement, Verb};
@@ -19,19 +19,19 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::time::Duration;
 
-/// Shapes remembered per group.
-const SHAPES_MAX: usize = 4096;
+/// KnownDigests remembered per group.
+const KNOWN_DIGESTS_MAX: usize = 4096;
 /// A statement that takes longer is pipelined with nobody: those behind it would wait.
 const SERVICE_MAX: Duration = Duration::from_millis(50);
 /// Of the runs that count, one in so many may take longer.
 const LATE_ONE_IN: u8 = 32;
-/// One in so many may, and the shape is still known to be short.
+/// One in so many may, and the digest is still known to be short.
 const SHORT_ONE_IN: u8 = 4;
 /// A reply that is longer is pipelined with nobody: a client that is slow to take it would hold
 /// back those behind it.
 pub const REPLY_MAX: usize = 16 * 1024;
 
-/// True if a text may share a backend in flight, should its shape turn out to be trusted. A longer
+/// True if a text may share a backend in flight, should its digest turn out to be trusted. A longer
 /// one than its digest is made of may not.
 #[must_use]
 pub fn may_pipeline_text(sql: &[u8], class: &Statement, found: Found) -> bool {
@@ -55,19 +55,19 @@ pub fn may_pipeline(found: &Statement, left: Found) -> bool {
 /// Permission of a statement to be pipelined with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pipelinable {
-    /// It may not, whatever its shape has done.
+    /// It may not, whatever its digest has done.
     Never,
-    /// A text, if its shape is trusted.
+    /// A text, if its digest is trusted.
     Text,
     /// An execution of a prepared text: it need not do what the text itself does.
     Execution,
 }
 
 impl Pipelinable {
-    /// The shape of a statement with this digest under one session; 0 of one that never is
+    /// The digest of a statement with this digest under one session; 0 of one that never is
     /// pipelined.
     #[must_use]
-    pub fn shape(self, digest: u64, session: usize) -> u64 {
+    pub fn session_digest(self, digest: u64, session: usize) -> u64 {
         let hash = match self {
             Pipelinable::Never => return 0,
             Pipelinable::Text => digest,
@@ -122,38 +122,38 @@ impl Known {
 
 /// Facts of all digests.
 #[derive(Debug, Default)]
-pub struct Shapes {
+pub struct KnownDigests {
     known: HashMap<u64, Known, BuildHasherDefault<AsItIs>>,
 }
 
-impl Shapes {
-    /// True if statements of this shape may be pipelined.
-    pub fn trusts(&self, shape: u64) -> bool {
-        self.is_quick(shape, LATE_ONE_IN)
+impl KnownDigests {
+    /// True if statements of this digest may be pipelined.
+    pub fn trusts(&self, digest: u64) -> bool {
+        self.is_quick(digest, LATE_ONE_IN)
     }
 
-    /// True if statements of this shape are known to be short: it may be late more often than one
+    /// True if statements of this digest are known to be short: it may be late more often than one
     /// that is pipelined, as nobody stands behind it.
-    pub fn are_short(&self, shape: u64) -> bool {
-        self.is_quick(shape, SHORT_ONE_IN)
+    pub fn are_short(&self, digest: u64) -> bool {
+        self.is_quick(digest, SHORT_ONE_IN)
     }
 
-    fn is_quick(&self, shape: u64, one_in: u8) -> bool {
-        let known = self.known.get(&shape).filter(|_| shape != 0);
+    fn is_quick(&self, digest: u64, one_in: u8) -> bool {
+        let known = self.known.get(&digest).filter(|_| digest != 0);
         known.is_some_and(|known| known.is_quick(one_in))
     }
 
     /// Learns from a statement's end.
-    pub fn learn(&mut self, shape: u64, ending: Ending) {
-        if shape == 0 {
+    pub fn learn(&mut self, digest: u64, ending: Ending) {
+        if digest == 0 {
             return;
         }
         let kept = !ending.left_something && ending.reply_len <= REPLY_MAX;
         let is_late = ending.service.is_some_and(|service| service > SERVICE_MAX);
-        if self.known.len() >= SHAPES_MAX && !self.known.contains_key(&shape) {
+        if self.known.len() >= KNOWN_DIGESTS_MAX && !self.known.contains_key(&digest) {
             self.known.clear();
         }
-        self.known.entry(shape).or_default().learn(kept, is_late);
+        self.known.entry(digest).or_default().learn(kept, is_late);
     }
 }
 
@@ -170,30 +170,30 @@ mod tests {
         reply_len: 200,
     };
 
-    fn shape(sql: &str) -> u64 {
-        Pipelinable::Text.shape(digest(sql.as_bytes(), LexMode::default()), 1)
+    fn of(sql: &str) -> u64 {
+        Pipelinable::Text.session_digest(digest(sql.as_bytes(), LexMode::default()), 1)
     }
 
     #[test]
     fn literals_do_not_make_a_shape() {
         assert_eq!(
-            shape("SELECT c FROM t WHERE id=1"),
-            shape("SELECT c  FROM t WHERE id=22")
+            of("SELECT c FROM t WHERE id=1"),
+            of("SELECT c  FROM t WHERE id=22")
         );
-        assert_eq!(shape("SELECT 'a'"), shape("SELECT 'bb'"));
-        assert_ne!(shape("SELECT c FROM t"), shape("SELECT c FROM u"));
+        assert_eq!(of("SELECT 'a'"), of("SELECT 'bb'"));
+        assert_ne!(of("SELECT c FROM t"), of("SELECT c FROM u"));
         let text = digest(b"SELECT c FROM t", LexMode::default());
         assert_ne!(
-            Pipelinable::Text.shape(text, 1),
-            Pipelinable::Text.shape(text, 2),
+            Pipelinable::Text.session_digest(text, 1),
+            Pipelinable::Text.session_digest(text, 2),
             "another session, another schema maybe"
         );
         assert_ne!(
-            Pipelinable::Text.shape(text, 1),
-            Pipelinable::Execution.shape(text, 1)
+            Pipelinable::Text.session_digest(text, 1),
+            Pipelinable::Execution.session_digest(text, 1)
         );
-        assert_eq!(Pipelinable::Never.shape(text, 1), 0);
-        assert_ne!(Pipelinable::Text.shape(0, 0), 0);
+        assert_eq!(Pipelinable::Never.session_digest(text, 1), 0);
+        assert_ne!(Pipelinable::Text.session_digest(0, 0), 0);
     }
 
     #[test]
@@ -230,36 +230,36 @@ mod tests {
 
     #[test]
     fn trust_is_earned_alone_and_lost_for_good() {
-        let mut shapes = Shapes::default();
-        assert!(!shapes.trusts(7));
-        shapes.learn(7, GOOD);
-        assert!(shapes.trusts(7));
-        shapes.learn(
+        let mut digests = KnownDigests::default();
+        assert!(!digests.trusts(7));
+        digests.learn(7, GOOD);
+        assert!(digests.trusts(7));
+        digests.learn(
             7,
             Ending {
                 left_something: true,
                 ..GOOD
             },
         );
-        assert!(!shapes.trusts(7));
-        shapes.learn(7, GOOD);
-        assert!(!shapes.trusts(7));
-        shapes.learn(
+        assert!(!digests.trusts(7));
+        digests.learn(7, GOOD);
+        assert!(!digests.trusts(7));
+        digests.learn(
             8,
             Ending {
                 reply_len: REPLY_MAX + 1,
                 ..GOOD
             },
         );
-        shapes.learn(
+        digests.learn(
             9,
             Ending {
                 service: Some(SERVICE_MAX * 2),
                 ..GOOD
             },
         );
-        assert!(!shapes.trusts(8) && !shapes.trusts(9) && !shapes.trusts(0));
-        assert!(!shapes.are_short(8) && !shapes.are_short(9) && !shapes.are_short(0));
+        assert!(!digests.trusts(8) && !digests.trusts(9) && !digests.trusts(0));
+        assert!(!digests.are_short(8) && !digests.are_short(9) && !digests.are_short(0));
     }
 
     /// All that runs while a host stands still is late.
@@ -269,35 +269,35 @@ mod tests {
             service: Some(SERVICE_MAX.saturating_mul(2)),
             ..GOOD
         };
-        let mut shapes = Shapes::default();
+        let mut digests = KnownDigests::default();
         for _ in 0..1000 {
-            shapes.learn(7, GOOD);
+            digests.learn(7, GOOD);
         }
         for _ in 0..16 {
-            shapes.learn(7, LATE);
+            digests.learn(7, LATE);
         }
-        assert!(!shapes.trusts(7), "nobody is to stand behind it now");
-        assert!(shapes.are_short(7), "and yet it is short");
+        assert!(!digests.trusts(7), "nobody is to stand behind it now");
+        assert!(digests.are_short(7), "and yet it is short");
         let mut again = 0;
-        while !shapes.trusts(7) {
-            shapes.learn(7, GOOD);
+        while !digests.trusts(7) {
+            digests.learn(7, GOOD);
             again += 1;
         }
         assert!(again < 1000, "{again}");
         // What is late as often as not is neither.
         for _ in 0..600 {
-            shapes.learn(7, LATE);
-            shapes.learn(7, GOOD);
+            digests.learn(7, LATE);
+            digests.learn(7, GOOD);
         }
-        assert!(!shapes.trusts(7) && !shapes.are_short(7));
+        assert!(!digests.trusts(7) && !digests.are_short(7));
     }
 
     #[test]
     fn the_table_is_bounded() {
-        let mut shapes = Shapes::default();
-        for shape in 1..=SHAPES_MAX as u64 + 10 {
-            shapes.learn(shape, GOOD);
+        let mut digests = KnownDigests::default();
+        for digest in 1..=KNOWN_DIGESTS_MAX as u64 + 10 {
+            digests.learn(digest, GOOD);
         }
-        assert!(shapes.known.len() <= SHAPES_MAX);
+        assert!(digests.known.len() <= KNOWN_DIGESTS_MAX);
     }
 }
