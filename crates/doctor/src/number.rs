@@ -3,19 +3,7 @@
 //! Every text of the doctor takes its numbers from here, so that the same one looks the same in
 //! the table, in a sentence and in a fragment.
 
-/// A count with thousands separators: `13900` is `13,900`.
-#[must_use]
-pub(crate) fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub(crate) use measure::number::thousands;
 
 /// Bytes in the largest binary unit that leaves three digits: `1536` is `1.5 KiB`.
 #[must_use]
@@ -51,9 +39,6 @@ mod tests {
 
     #[test]
     fn numbers_are_written_for_people() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_000_000), "1,000,000");
         assert_eq!(bytes(512), "512 B");
         assert_eq!(bytes(1536), "1.5 KiB");
         assert_eq!(bytes(24 << 30), "24 GiB");

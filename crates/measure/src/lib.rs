@@ -12,6 +12,7 @@
 pub mod cgroup;
 mod histogram;
 pub mod host;
+pub mod number;
 pub mod process;
 pub mod report_file;
 pub mod utc;

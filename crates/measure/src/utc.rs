@@ -40,6 +40,20 @@ fn date(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
+/// Seconds since 1970 of a date and time: year (to 9999), month, day, hour, minute, second. `None`
+/// in front of 1970, and for a month 0.
+#[must_use]
+pub fn seconds([year, month, day, hour, minute, second]: [u64; 6]) -> Option<u64> {
+    // As in `date`, the year begins in March: the days in front of a month are the same in each.
+    let (year, month) = match month {
+        1 | 2 => (year.checked_sub(1)?, month + 9),
+        _ => (year, month.checked_sub(3)?),
+    };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    let days = days.checked_sub(719_469)?;
+    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +72,19 @@ mod tests {
             text_of_second(Duration::from_secs(1_767_225_599)),
             "2025-12-31T23:59:59Z"
         );
+    }
+
+    #[test]
+    fn a_date_is_the_seconds_that_it_was_made_of() {
+        for (parts, expected) in [
+            ([1970, 1, 1, 0, 0, 0], Some(0)),
+            ([2000, 2, 29, 0, 0, 0], Some(951_782_400)),
+            ([2025, 12, 31, 23, 59, 59], Some(1_767_225_599)),
+            ([1969, 12, 31, 23, 59, 59], None),
+            ([2026, 0, 1, 0, 0, 0], None),
+        ] {
+            assert_eq!(seconds(parts), expected, "{parts:?}");
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ const FILES: &[&str] = &[
     include_str!("catalogue/tools.toml"),
     include_str!("catalogue/onramp.toml"),
     include_str!("catalogue/words.toml"),
+    include_str!("catalogue/families.toml"),
 ];
 
 /// One error, or several that have one cause.
@@ -65,6 +66,10 @@ pub(crate) struct Entry {
     /// True for words around the line of another error, which counts first.
     #[serde(default)]
     pub(crate) wraps: bool,
+    /// True for words that tell a kind of trouble: they count where nothing else in the line is
+    /// known, and the line is about databases; never in a log.
+    #[serde(default)]
+    pub(crate) family: bool,
     /// `says` and `symbol` in lower case, cut at `*`.
     #[serde(skip)]
     pub(crate) patterns: Vec<Pattern>,

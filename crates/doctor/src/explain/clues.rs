@@ -44,6 +44,7 @@ const ERRNO_TEXTS: &[(&str, i32)] = &[
     ("connection reset by peer", 104),
     ("no buffer space available", 105),
     ("connection timed out", 110),
+    ("operation now in progress", 110),
     ("connect timed out", 110),
     ("(timed out)", 110),
     ("operation timed out", 110),
@@ -56,6 +57,21 @@ const ERRNO_TEXTS: &[(&str, i32)] = &[
 const MYSQL_WORDS: &[&str] = &[
     "mysql", "maria", "innodb", "sqlstate", "hy000", "08s01", "3306", "java.sql", "proxysql",
     "maxscale", "sysbench", "onramp",
+];
+/// Words of lines that are about any database.
+const DATABASE_WORDS: &[&str] = &[
+    "sql",
+    "database",
+    "datasource",
+    "jdbc",
+    "dbcp",
+    "wsrep",
+    "innodb",
+    "maria",
+    "mydumper",
+    "myloader",
+    "gh-ost",
+    "binlog",
 ];
 /// Words of lines that are other databases' and services', whose numbers and words mean other
 /// things.
@@ -99,6 +115,8 @@ pub(crate) struct Clues {
     pub(crate) errno_is_sure: bool,
     /// True for words of MySQL's world: a server, a client, a driver, or a name of one.
     pub(crate) is_mysql: bool,
+    /// True for words of any database.
+    pub(crate) is_database: bool,
     /// True for words of another database or service.
     pub(crate) is_foreign: bool,
     /// HAProxy's code of a connection's end: the side that ended it, and the phase.
@@ -145,6 +163,7 @@ impl Clues {
         }
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         clues.is_mysql = has(MYSQL_WORDS) || clues.number.is_some();
+        clues.is_database = clues.is_mysql || has(DATABASE_WORDS);
         clues.is_foreign = has(FOREIGN_WORDS) && !has(MYSQL_WORDS);
         if clues.is_foreign {
             clues.number = None;
@@ -161,6 +180,10 @@ impl Digits<'_> {
             return false;
         }
         let front = trimmed(self.before);
+        // InnoDB's count of bytes of its log is no error's.
+        if front.ends_with("sequence number") {
+            return false;
+        }
         // "(2003, \"Can't connect\")", as Python shows it.
         let is_pair = self.before.ends_with('(')
             && (self.after.starts_with(", \"") || self.after.starts_with(", '"));

@@ -2,10 +2,10 @@
 //!
 //! The mechanism: an entry is identified by a number, by words or by an errno, and the more exact
 //! evidence wins: words that must be there (onramp's own), then number and errno together, then a
-//! number, then words (the first in the line), then an errno alone. A number that is not written is
-//! taken from the words of the error that it belongs to. A line of another database has only its
-//! errno, and one of HAProxy's log only its termination state: their numbers and words mean other
-//! things there.
+//! number, then words (the first in the line), then an errno alone, then words of a family. A
+//! number that is not written is taken from the words of the error that it belongs to. A line of
+//! another database has only its errno, and one of HAProxy's log only its termination state: their
+//! numbers and words mean other things there.
 
 use super::catalogue::{Entry, entries};
 use super::clues::Clues;
@@ -114,15 +114,15 @@ fn by_errno(errno: i32, line: &str) -> Option<Explained> {
 /// The errors in one line: the one that fits best, and the errno in it if that is another story.
 fn of_line(line: &str) -> Vec<Explained> {
     let clues = Clues::of(line);
-    let Some(entry) = find(&clues) else {
+    let found = find(&clues);
+    let Some(entry) = found.filter(|entry| !entry.family) else {
         if let Some(entry) = by_word(line) {
             return vec![Explained::new(Some(entry), line, clues)];
         }
         let errno = clues.errno.filter(|_| clues.errno_is_sure);
-        return errno
-            .and_then(|errno| by_errno(errno, line))
-            .into_iter()
-            .collect();
+        let named = errno.and_then(|errno| by_errno(errno, line));
+        let family = found.map(|entry| Explained::new(Some(entry), line, clues));
+        return named.or(family).into_iter().collect();
     };
     let errno = clues.errno.filter(|errno| !entry.covers.contains(errno));
     let more = errno.filter(|_| entry.errno.is_empty() && entry.arithmetic.is_none());
@@ -150,7 +150,7 @@ fn by_word(line: &str) -> Option<&'static Entry> {
 /// The entry that fits a line of a log; an errno in brackets alone is too little there.
 pub(crate) fn in_log(line: &str) -> Option<Explained> {
     let clues = Clues::of(line);
-    let Some(entry) = find(&clues) else {
+    let Some(entry) = find(&clues).filter(|entry| !entry.family) else {
         // What goes well is no error.
         let is_trouble = ["level=warning", "level=error", "\"warning\"", "\"error\""]
             .iter()
@@ -186,6 +186,9 @@ type Place = (usize, Reverse<usize>);
 
 /// The best place of the entry's words or symbols in the line.
 fn says(entry: &Entry, clues: &Clues) -> Option<Place> {
+    if entry.family && (clues.is_foreign || !clues.is_database) {
+        return None;
+    }
     let own = entry.patterns.iter();
     let own = own.filter_map(|words| Some((words.place(&clues.text)?, Reverse(words.len))));
     let shared = entry.shared_patterns.iter();
@@ -211,7 +214,8 @@ fn is_of_state(entry: &Entry, state: [char; 2]) -> bool {
 fn number_of_words(said: &[(&Entry, Option<Place>)]) -> Option<u32> {
     let plain = said
         .iter()
-        .filter(|(entry, _)| entry.errno.is_empty() && entry.only_if.is_empty() && !entry.wraps);
+        .filter(|(entry, _)| entry.errno.is_empty() && entry.only_if.is_empty() && !entry.wraps)
+        .filter(|(entry, _)| !entry.family);
     let found = plain.filter_map(|(entry, words)| Some(((*words)?, entry.number.first().copied())));
     found.min_by_key(|(place, _)| *place)?.1
 }
@@ -231,6 +235,7 @@ fn rank(entry: &Entry, clues: &Clues, number: Option<u32>, words: Option<Place>)
     let kind = match entry.only_if.is_empty() {
         false if has_only && (has_number || words.is_some()) => 0,
         false => return None,
+        true if entry.family => words.map(|_| 7)?,
         true if wants_number && wants_errno && has_number && has_errno => 1,
         true if !wants_errno && has_number => 2,
         true if words.is_some() && !entry.wraps => 3,

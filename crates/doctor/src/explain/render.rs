@@ -70,10 +70,20 @@ fn block(explained: &Explained, facts: &Facts) -> String {
 /// "1135 (errno 11, EAGAIN): " in front of the title.
 fn label(explained: &Explained) -> String {
     let clues = &explained.clues;
-    let system = clues.errno.and_then(|errno| {
-        let name = errno::name(errno)?;
-        Some(format!("errno {errno}, {name}"))
-    });
+    // "Timed out" is no errno where an application waits for itself.
+    let is_of_words = |errno: &i32| {
+        let covers = explained
+            .entry
+            .is_some_and(|entry| entry.covers.contains(errno));
+        covers && !clues.text.contains(&errno.to_string())
+    };
+    let system = clues
+        .errno
+        .filter(|errno| !is_of_words(errno))
+        .and_then(|errno| {
+            let name = errno::name(errno)?;
+            Some(format!("errno {errno}, {name}"))
+        });
     match (clues.number, system) {
         (Some(number), Some(system)) => format!("{number} ({system}): "),
         (Some(number), None) => format!("{number}: "),
