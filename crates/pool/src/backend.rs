@@ -10,17 +10,23 @@
 //! sense, or that was lost, is closed and never used again.
 
 pub(crate) mod binding;
+pub(crate) mod closing;
 pub(crate) mod dial;
 pub(crate) mod followers;
 pub(crate) mod handshake;
 pub(crate) mod input;
+pub(crate) mod noted;
 pub(crate) mod openings;
+pub(crate) mod origin;
 pub(crate) mod output;
 pub(crate) mod overdue;
 pub(crate) mod pool_members;
 pub(crate) mod pools;
 pub(crate) mod recorded;
 pub(crate) mod relay;
+pub(crate) mod reply;
+pub(crate) mod reported;
+pub(crate) mod restored;
 pub(crate) mod reuse;
 pub(crate) mod rollback;
 
@@ -30,18 +36,20 @@ use crate::backend::followers::Followers;
 use crate::backend::pools::BackendPools;
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
-use crate::buffers::outgoing::Outgoing;
-use crate::buffers::transport::Transport;
+use crate::client::buffers::outgoing::Outgoing;
+use crate::client::buffers::transport::Transport;
 use crate::errors::reasons::Refusal;
 use crate::group::tokens::ClientId;
 use crate::scheduler::account_slots::Kept;
+use crate::server::fleet::Unit;
 use crate::server::tls::{BackendTls, Security};
 use reactor::{Address, Time};
+use session::known_digests::Ending;
 use session::meter::{Charge, Meter};
+use session::own_writes::OwnWrites;
 use session::prepared::OnBackend;
 use session::read_back::{Asked, Properties};
 use session::reply_summary::ReplySummary;
-use session::shapes::Ending;
 use session::state::{On, Session};
 use session::statement::Explanation;
 use session::text::Text;
@@ -140,34 +148,50 @@ pub(crate) enum Load {
     Stalled,
 }
 
-/// Why a command is in flight.
+/// Why a command is in flight: who takes its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Part of a fresh backend's preparation; `true` for the one that reads back the session.
-    Prepare(bool),
+    /// The client's statement; its reply goes to the client.
+    Statement,
+    /// For a client's session: its reply changes the client and the backend.
+    Session(ForSession),
+    /// For the backend: its reply changes the backend alone, or its client's place there.
+    Backend(ForBackend),
+}
+
+/// A command of the pool's own for a client's session on its backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForSession {
     /// Brings the backend into the client's session state; `true` for the last one.
     Restore(bool),
     /// In front of a statement that does not run if this fails, because it stands in one text with
     /// it, or to no effect; `true` for the last one.
     Joined(bool),
-    /// Sets the client's default schema, in front of an execution that runs in its own.
-    Schema,
     /// BEGIN that its client has had an answer to, in front of the client's next statement.
     Begin,
     /// Prepares what the client's statement executes.
     Ahead,
-    /// Clears the conditions that another client has left.
-    Clearing,
-    /// The client's statement; its reply goes to the client.
-    Statement,
     /// SHOW WARNINGS on the client's behalf, kept for it.
     Warnings,
     /// Reads back properties of the session ([`session::read_back`]).
     ReadBack(Asked),
     /// Has the server report what the client's statement set in a form that is not reported.
-    Retold,
+    SetAgain,
     /// Has the server report what an EOF packet had no room for; `true` for the last command.
     Reports(bool),
+}
+
+/// A command of the pool's own for a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForBackend {
+    /// Part of a fresh backend's preparation; `true` for the one that reads back the session.
+    Prepare(bool),
+    /// Sets the client's default schema, in front of an execution that runs in its own.
+    Schema,
+    /// Waits until the server that is read has what its client has written.
+    CatchUp,
+    /// Clears the conditions that another client has left.
+    Clearing,
     /// COM_RESET_CONNECTION: the client's session starts over, and what it holds is given back.
     GiveBack,
     /// Ends the transaction of a client that has left ([`crate::backend::rollback`]).
@@ -177,32 +201,39 @@ pub(crate) enum Purpose {
     ResetSession(bool),
 }
 
+impl From<ForSession> for Purpose {
+    fn from(command: ForSession) -> Purpose {
+        Purpose::Session(command)
+    }
+}
+
+impl From<ForBackend> for Purpose {
+    fn from(command: ForBackend) -> Purpose {
+        Purpose::Backend(command)
+    }
+}
+
 impl Purpose {
     /// True if the server may wait for others' locks as long as a statement may: a client's
     /// statement, and the preparation of one.
     pub(crate) fn may_wait_for_locks(self) -> bool {
-        matches!(self, Purpose::Statement | Purpose::Ahead)
+        self == Purpose::Statement || self == ForSession::Ahead.into()
+    }
+
+    /// True if it may take longer than a question of the pool's own.
+    pub(crate) fn may_take_long(self) -> bool {
+        use ForBackend::{GiveBack, Prepare};
+        self.may_wait_for_locks() || matches!(self, Purpose::Backend(Prepare(_) | GiveBack))
     }
 
     /// True if a reply is kept until it is whole, because more of it is read than every reply's
     /// summary has.
     pub(crate) fn is_collected(self) -> bool {
+        use {ForBackend::*, ForSession::*};
         match self {
-            Purpose::Prepare(_)
-            | Purpose::Ahead
-            | Purpose::Warnings
-            | Purpose::ReadBack(_)
-            | Purpose::ResetSession(_) => true,
-            Purpose::Restore(_)
-            | Purpose::Joined(_)
-            | Purpose::Schema
-            | Purpose::Begin
-            | Purpose::Clearing
-            | Purpose::Statement
-            | Purpose::Retold
-            | Purpose::Reports(_)
-            | Purpose::GiveBack
-            | Purpose::RollBack => false,
+            Purpose::Session(own) => matches!(own, Ahead | Warnings | ReadBack(_)),
+            Purpose::Backend(own) => matches!(own, Prepare(_) | CatchUp | ResetSession(_)),
+            Purpose::Statement => false,
         }
     }
 }
@@ -235,8 +266,9 @@ pub(crate) struct InFlight {
     pub(crate) purpose: Purpose,
     /// Follows its reply.
     pub(crate) reply: CheckedReply,
-    /// Its shape (see [`session::shapes`]); 0 when it is pipelined with nobody.
-    pub(crate) shape: u64,
+    /// Its digest under its session (see [`session::known_digests`]); 0 when it is pipelined with
+    /// nobody.
+    pub(crate) session_digest: u64,
     /// When it was sent.
     pub(crate) sent: Time,
     /// Nothing was in flight in front of it.
@@ -262,13 +294,18 @@ impl InFlight {
     }
 
     /// A command of the pool's own.
-    pub(crate) fn own(owner: Option<ClientId>, purpose: Purpose, shape: ReplyShape) -> InFlight {
+    pub(crate) fn own(
+        owner: Option<ClientId>,
+        purpose: impl Into<Purpose>,
+        shape: ReplyShape,
+    ) -> InFlight {
         let reply = CheckedReply::new(shape);
+        let purpose = purpose.into();
         InFlight {
             owner,
             purpose,
             reply,
-            shape: 0,
+            session_digest: 0,
             sent: Time(0),
             first: false,
             is_long: false,
@@ -279,7 +316,8 @@ impl InFlight {
 
     /// True if it reads this property of its client's session back.
     pub(crate) fn reads(&self, property: Properties) -> bool {
-        matches!(self.purpose, Purpose::ReadBack(asked) if asked.properties.intersects(property))
+        matches!(self.purpose, Purpose::Session(ForSession::ReadBack(asked))
+            if asked.properties.intersects(property))
     }
 }
 
@@ -299,45 +337,51 @@ pub(crate) struct Backend<S> {
     pub(crate) transport: Transport<S>,
     state: BackendState,
     /// The server's address at which it was dialled.
-    pub(crate) at: Arc<Address>,
+    at: Arc<Address>,
     /// Its pool, an index into [`crate::backend::pools::BackendPools`].
     pub pool: usize,
     /// Form of commands on it.
-    pub(crate) form: Form,
+    form: Form,
     /// It was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which have no
     /// room for what the trackers report (`reports.rs`).
-    pub(crate) eofs: bool,
+    eofs: bool,
     /// True if the server has reported all that its session's statements have changed.
     pub(crate) reports: Reports,
     /// Since when it is in its state.
-    pub since: Time,
+    since: Time,
     /// When it was dialled.
-    pub(crate) born: Time,
+    born: Time,
     /// The transaction that was open when it was last looked at.
-    pub(crate) transaction_seen: Option<OpenTransaction>,
+    transaction_seen: Option<OpenTransaction>,
     /// The login, while it lasts.
-    pub dial: Option<Box<Dial>>,
+    dial: Option<Box<Dial>>,
     /// The server session's state.
     pub session: Rc<Session>,
     /// The role of its login (see [`crate::pair::roles`]), if it can be given back.
-    pub(crate) login_role: Option<Text>,
+    login_role: Option<Text>,
     /// The server's number of it.
     pub(crate) thread: u32,
+    /// Units of the fleet's limits that it uses.
+    units: Vec<Unit>,
     /// The group's epoch when it was dialled (see [`session::known_good`]).
-    pub(crate) epoch: u64,
+    epoch: u64,
     /// Client that it serves next.
     pub(crate) reuse: Reuse,
+    /// It is on a server that is read, of several.
+    is_reader: bool,
+    /// Writes that its server was asked to have.
+    pub(crate) catching_up: Option<Box<OwnWrites>>,
     /// True if its default schema is its client's.
-    pub(crate) schema: SchemaThere,
+    schema: SchemaThere,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
-    pub insert_id: Option<u64>,
+    insert_id: Option<u64>,
     /// The client that it served last, until another gets it.
-    pub(crate) last_client: Option<LastClient>,
+    last_client: Option<LastClient>,
     /// User variables may be there that its session, as a value, does not have: NULL, since no
     /// statement takes one away.
-    pub(crate) leftovers: bool,
+    leftovers: bool,
     /// Its session has been reset since its login.
-    pub(crate) was_reset: bool,
+    was_reset: bool,
     /// The client whose conditions (warnings, errors) it may still hold.
     pub(crate) conditions_of: Option<ClientId>,
     /// State of its transaction.
@@ -345,44 +389,44 @@ pub(crate) struct Backend<S> {
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
     /// The client's statement whose cursor was opened last, and the columns of its rows.
-    pub(crate) cursor: Option<(u32, Columns)>,
+    cursor: Option<(u32, Columns)>,
     /// Types of stored code that MySQL may keep there.
-    pub(crate) typed: Option<Typed>,
+    typed: Option<Typed>,
     /// Outstanding replies, oldest first.
     flight: VecDeque<InFlight>,
     /// The commands of those that are pipelined.
-    pub(crate) followers: Followers,
+    followers: Followers,
     /// Position of the oldest reply between two reads.
-    pub middle: Middle,
+    middle: Middle,
     /// Transaction state that its client has been told last.
-    pub(crate) bound: Bound,
+    bound: Bound,
     /// Bytes received and not used up.
-    pub input: Vec<u8>,
+    input: Vec<u8>,
     /// Bytes to be sent at the end of the turn, or when there is room.
-    pub(crate) output: Outgoing,
+    output: Outgoing,
     /// It is on the list of those to be written to at the end of the turn.
-    pub(crate) dirty: bool,
+    dirty: bool,
     /// True if others may be pipelined behind what is in flight.
-    pub(crate) pipeline: Pipeline,
+    pipeline: Pipeline,
     /// Its client keeps it.
     kept_slot: Option<Kept>,
     /// It has run a statement of the client that has it.
-    pub(crate) served: bool,
+    served: bool,
     /// True if it counts among the backends that run statements at once.
-    pub(crate) load: Load,
+    load: Load,
     /// Since when it has first not been read because its client had not taken the last bytes of
     /// the reply in front.
-    pub(crate) held_up_since: Option<Time>,
+    held_up_since: Option<Time>,
     /// Since when something has been in flight.
-    pub(crate) busy_since: Time,
+    busy_since: Time,
     /// The client that has it.
     pub binding: Binding<ClientId>,
     /// Summary of the oldest reply so far.
-    pub summary: ReplySummary,
+    summary: ReplySummary,
     /// The reply of a command of the pool's own, being collected.
-    pub collected: Vec<u8>,
+    collected: Vec<u8>,
     /// Bytes that it keeps of commands and replies, counted.
-    pub(crate) kept: Charge,
+    kept: Charge,
 }
 
 /// A connection to the server, and for whom it is.
@@ -401,9 +445,24 @@ impl<S> Endpoint<S> {
 }
 
 impl<S> Backend<S> {
+    /// Changes that the oldest reply has reported so far.
+    pub(crate) fn reported(&self) -> &[u8] {
+        &self.summary.changes
+    }
+
     /// The client that has it; of several, the one whose reply is next.
     pub(crate) fn client(&self) -> Option<ClientId> {
         self.binding.id()
+    }
+
+    /// Units of the fleet's limits that it uses.
+    pub(crate) fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Uses these units until it is dropped.
+    pub(crate) fn stand_for(&mut self, units: Vec<Unit>) {
+        self.units = units;
     }
 
     /// A connection that is being opened.
@@ -431,8 +490,11 @@ impl<S> Backend<S> {
             session,
             login_role: None,
             thread: 0,
+            units: Vec::new(),
             epoch: 0,
             reuse: Reuse::default(),
+            is_reader: false,
+            catching_up: None,
             schema: SchemaThere::Clients,
             insert_id: Some(0),
             last_client: None,

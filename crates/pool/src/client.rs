@@ -8,36 +8,48 @@
 
 pub(crate) mod answers;
 pub(crate) mod attributes;
+pub(crate) mod buffers;
 pub(crate) mod clients;
+pub(crate) mod command;
 pub(crate) mod compression;
+pub(crate) mod executing;
 pub(crate) mod guards;
+pub(crate) mod held;
+pub(crate) mod identity;
 pub(crate) mod input;
+pub(crate) mod logging_in;
 pub(crate) mod modified;
 pub(crate) mod options;
+pub(crate) mod outcome;
 pub(crate) mod output;
+pub(crate) mod pins;
 pub(crate) mod place;
+pub(crate) mod queued;
+pub(crate) mod reading;
+pub(crate) mod relayed;
 pub(crate) mod unrestored;
 
 use crate::auth::login::Login;
 use crate::backend::binding::Binding;
 use crate::backend::relay::PendingChanges;
-use crate::buffers::received::Received;
-use crate::buffers::room::make_room;
-use crate::buffers::transport::Transport;
+use crate::client::buffers::received::Received;
+use crate::client::buffers::room::make_room;
+use crate::client::buffers::transport::Transport;
 use crate::client::modified::Modified;
 use crate::client::place::Place;
 use crate::errors::reasons::PinReason;
 use crate::group::tokens::BackendId;
+use crate::limits::rules::Slot;
 use crate::limits::spool::Tail;
 use crate::server::facts::ServerFacts;
 use reactor::Time;
+use session::known_digests::Pipelinable;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
 use session::pins::Pins;
 use session::prepared::Statements;
 use session::send_mode::SendMode;
-use session::shapes::Pipelinable;
 use session::state::Session;
 use session::statement::Statement;
 use sql::classify::{PinCause, Reads};
@@ -63,7 +75,7 @@ pub(crate) enum ClientState {
     Opening,
     /// Between statements.
     Idle,
-    /// Its statement waits in a lane.
+    /// Its statement waits in a queue.
     Waiting,
     /// Its backend is being brought into its session's state; the statement follows.
     Restoring,
@@ -185,6 +197,15 @@ impl Rest {
     }
 }
 
+/// Effects that a command has if it succeeds.
+#[derive(Debug, Default)]
+struct Effects {
+    /// Reports on the session that the client gets from then on.
+    retracking: Option<Box<Retracked>>,
+    /// Variables that it may set without a report, until it is sent.
+    modifying: Option<Box<Modified>>,
+}
+
 /// One accepted connection.
 #[derive(Debug)]
 pub(crate) struct Client<S> {
@@ -192,59 +213,59 @@ pub(crate) struct Client<S> {
     pub(crate) transport: Transport<S>,
     state: ClientState,
     /// The id of the collation it logged in with, or has changed its user with.
-    pub(crate) collation: u16,
+    collation: u16,
     /// Number of the next packet to it.
-    pub seq: u8,
+    seq: u8,
     /// Times that it has failed to change its user.
-    pub(crate) changes_failed: u8,
+    changes_failed: u8,
     /// True if its next statement may be pipelined, as far as that does not follow from its text.
-    pub(crate) pipelining: Pipelining,
+    pipelining: Pipelining,
     /// End of it from outside of its statements.
     ended: Ended,
     /// The statement it waits for.
     pub statement: Statement,
     /// Its CONNECTION_ID(): the number in our greeting.
-    pub(crate) id: u32,
+    id: u32,
     /// Negotiated capabilities.
     pub capabilities: u32,
     /// MariaDB's extended capabilities that it negotiated; those that are offered fit.
-    pub(crate) extended: u8,
+    extended: u8,
     /// Its user, an index into the settings; says something once that is proven.
-    pub(crate) user: u16,
+    user: u16,
     /// True if it has proven that it is this user.
-    pub(crate) proof: Proof,
+    proof: Proof,
     /// Its place in line.
     pub(crate) place: Place,
     /// Commands of the pool's own that its backends have answered since its last command began.
-    pub(crate) own_commands: OwnCommands,
+    own_commands: OwnCommands,
     /// The pool that serves it, an index into [`crate::backend::pools::BackendPools`].
     pub pool: u32,
     /// Since when it is in its state, or since its peer took bytes last.
-    pub since: Time,
+    since: Time,
     /// The session its statements run under.
     pub session: Rc<Session>,
     /// Bytes received and not handled.
-    pub(crate) input: Option<Box<Received>>,
+    input: Option<Box<Received>>,
     /// Bytes not yet sent.
     pub output: Option<Box<Output>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
-    /// Its command sets what it is told of its session.
-    pub(crate) retracking: Option<Box<Retracked>>,
+    /// Effects of its command, until they are noted.
+    effects: Option<Box<Effects>>,
     /// Changes in its session that it is still to be told.
-    pub(crate) pending_changes: PendingChanges,
+    pending_changes: PendingChanges,
+    /// Place of its statement among those that a rule allows.
+    pub(crate) slot: Option<Slot>,
     /// Its prepared statements, if it has any.
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
-    pub(crate) statements_made: u32,
+    statements_made: u32,
     /// Why it keeps its backend, if it does.
     pub(crate) pins: Pins,
-    /// Variables that its command may set without a report, once that is sent.
-    pub(crate) modifying: Option<Box<Modified>>,
     /// Variables that may have been set on its backend and were neither reported nor read back.
     pub(crate) modified: Option<Box<Modified>>,
     /// The backend bound to it.
-    pub binding: Binding<BackendId>,
+    binding: Binding<BackendId>,
     /// State that its last statement has left for questions about it.
     pub(crate) last: LastStatement,
 }
@@ -272,9 +293,11 @@ impl<S> Client<S> {
         }
     }
 
-    /// Its transaction was lost with its server; its next statement hears of it.
-    pub(crate) fn lose_transaction(&mut self) {
-        if self.ended != Ended::Connection {
+    /// Forgets a backend that is gone. A transaction that was open there is lost with it: the next
+    /// statement hears of that.
+    pub(crate) fn lose_backend(&mut self, in_transaction: bool) {
+        self.last.lose_backend();
+        if in_transaction && self.ended != Ended::Connection {
             self.ended = Ended::Transaction;
         }
     }
@@ -305,15 +328,15 @@ impl<S> Client<S> {
         interrupted
     }
 
-    /// Its statement's shape; 0 of one that is pipelined with nobody.
-    pub(crate) fn shape(&self) -> u64 {
+    /// Its statement's digest under its session; 0 of one that is pipelined with nobody.
+    pub(crate) fn session_digest(&self) -> u64 {
         if self.pipelining != Pipelining::Allowed {
             return 0;
         }
         let session = Rc::as_ptr(&self.session).addr();
         self.statement
             .pipelinable
-            .shape(self.statement.digest, session)
+            .session_digest(self.statement.digest, session)
     }
 
     /// True if it has been told that a transaction is open, of which no backend knows.
@@ -343,7 +366,6 @@ impl<S> Client<S> {
             pipelining: Pipelining::Allowed,
             ended: Ended::Nothing,
             pins: Pins::default(),
-            modifying: None,
             modified: None,
             transport,
             state: ClientState::Greeted,
@@ -363,8 +385,9 @@ impl<S> Client<S> {
             input: None,
             output: None,
             login: Some(Box::new(login)),
-            retracking: None,
+            effects: None,
             pending_changes: PendingChanges::default(),
+            slot: None,
             prepared: None,
             statements_made: 0,
             binding: Binding::default(),
@@ -446,7 +469,7 @@ impl<S> Client<S> {
             self.state
         );
         if to == Idle {
-            self.pins.give_slot_back();
+            self.slot = None;
         }
         self.state = to;
         self.since = now;
@@ -494,6 +517,7 @@ impl<S> Client<S> {
             true => self.last.lost(),
             false => LEFT_BY_STATEMENT,
         };
+        let lost = lost.union(self.last.lost_insert_id());
         match self.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
             true => lost,
             false => lost.union(Reads::TRACKERS),
@@ -520,8 +544,7 @@ impl<S> Client<S> {
         self.forget_command();
         self.statement.send_mode = SendMode::Apart;
         self.statement.pipelinable = Pipelinable::Never;
-        self.modifying = None;
-        self.retracking = None;
+        self.effects = None;
         self.pins.forget_plan();
     }
 
@@ -616,10 +639,10 @@ mod tests {
         let mut client = client();
         client.statement.send_mode = SendMode::NewSchema;
         (client.statement.pipelinable, client.statement.digest) = (Pipelinable::Text, 7);
-        assert!(client.may_choose_schema() && client.shape() != 0);
+        assert!(client.may_choose_schema() && client.session_digest() != 0);
         client.begin_command();
         assert!(!client.may_choose_schema());
-        assert_eq!(client.shape(), 0);
+        assert_eq!(client.session_digest(), 0);
     }
 
     #[test]

@@ -11,10 +11,13 @@
 //! next; a server that a client could tell from the one at the start ([`traits`]) by more than its
 //! version or collation is never used.
 
+pub(crate) mod elsewhere;
 pub(crate) mod monitor;
+pub(crate) mod reads;
 mod switch;
 pub(crate) mod traits;
 
+use crate::cluster::reads::{Reads, list_of};
 use crate::cluster::traits::Traits;
 use crate::config::Settings;
 use crate::observe::log::{Event, note};
@@ -22,6 +25,7 @@ use crate::server::upstream::{Upstream, Writer};
 use crate::server::watched::trigger::WatchTrigger;
 use ::cluster::{Observation, Role, ServerId, State, View, decide};
 use reactor::{Address, Time};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +49,8 @@ pub(crate) struct MemberShown {
     pub(crate) why: String,
     pub(crate) version: Option<String>,
     pub(crate) lag: Option<Duration>,
+    /// Statements that it has answered as a reader.
+    pub(crate) reads: u64,
 }
 
 /// Knowledge of the servers.
@@ -76,6 +82,7 @@ pub(crate) struct Cluster {
     switching: Mutex<()>,
     switch_max: Duration,
     promote_command: Vec<String>,
+    reads: Reads,
 }
 
 /// Milliseconds of the clock that decisions go by.
@@ -108,6 +115,14 @@ impl Cluster {
             switching: Mutex::default(),
             switch_max: several.switch_max,
             promote_command: several.promote_command.clone(),
+            reads: Reads::new(
+                count,
+                several.decision.kind,
+                (
+                    u64::try_from(several.read_wait_max.as_millis()).unwrap_or(u64::MAX),
+                    several.read_dry_run,
+                ),
+            ),
         }))
     }
 
@@ -179,7 +194,17 @@ impl Cluster {
                 ),
             );
         }
+        let numbers = |id: ServerId| {
+            known.traits[id.index()]
+                .as_ref()
+                .is_some_and(Traits::numbers)
+        };
+        let list = list_of(&view, &known.addresses, view.writer.is_some_and(numbers));
         self.upstream.follow_writer(writer, &view.why);
+        // Pools of a fleet read from the writer only, which has their locks.
+        if self.settings().fleet.is_none() && self.reads.replace(list) {
+            self.upstream.tell_groups();
+        }
         known.view = view;
     }
 
@@ -237,7 +262,7 @@ impl Cluster {
         let known = self.known();
         let now = now_ms();
         let servers = known.settings.servers.iter().zip(&known.view.servers);
-        let shown = servers.map(|(server, state)| {
+        let shown = servers.zip(&self.reads.on).map(|((server, state), on)| {
             let report = state.report.as_ref();
             let lag = report.and_then(|it| it.sources.iter().filter_map(|one| one.lag_ms).max());
             MemberShown {
@@ -249,6 +274,7 @@ impl Cluster {
                 why: state.why.clone(),
                 version: report.map(|report| report.version.clone()),
                 lag: lag.map(Duration::from_millis),
+                reads: on.total.load(Relaxed),
             }
         });
         shown.collect()
@@ -310,5 +336,38 @@ fn say_differences(name: &str, reference: &Traits, traits: &Traits) {
                 differences.join(", ")
             ),
         );
+    }
+}
+
+#[cfg(test)]
+impl Cluster {
+    /// Two servers, and these tables of the settings.
+    pub(crate) fn of_tests(tables: &str) -> Arc<Cluster> {
+        let text = format!(
+            "listen = [\"127.0.0.1:6033\"]\n[[server]]\nname = \"one\"\naddress = \"127.0.0.1:1\"\n\
+             [[server]]\nname = \"two\"\naddress = \"127.0.0.1:2\"\n\
+             {tables}[[user]]\nname = \"a\"\npassword = \"b\"\n"
+        );
+        let settings = crate::config::Raw::parse(&text).and_then(crate::config::Raw::check);
+        let settings = settings.unwrap();
+        let upstream = Arc::new(Upstream::new(settings.backend.clone()));
+        Cluster::of(&settings, &upstream).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_of_a_fleet_read_from_the_writer_only() {
+        for (fleet, is_read) in [("", true), ("[fleet]\nname = \"shop\"\n", false)] {
+            let cluster = Cluster::of_tests(fleet);
+            let known = &mut *cluster.known();
+            let mut view = known.view.clone();
+            (view.readers, view.servers[0].weight) = (vec![ServerId(0)], 1);
+            cluster.put_in_force(known, view);
+            assert_eq!(cluster.reads().list().takes_reads(), is_read);
+        }
     }
 }

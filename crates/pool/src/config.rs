@@ -30,9 +30,10 @@ use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
 use crate::config::checks::{
-    CLIENTS_PER_BACKEND, check_backends_min, check_cluster, check_console, check_http_token,
-    check_listen, check_monitor, check_otel, check_place, check_prepared_max, check_requirements,
-    check_run_as, check_user, note_unknown_log_users, server_accounts,
+    CLIENTS_PER_BACKEND, check_backends_min, check_cluster, check_console, check_fleet,
+    check_http_token, check_listen, check_monitor, check_otel, check_place, check_prepared_max,
+    check_reads, check_requirements, check_run_as, check_units, check_user, note_unknown_log_users,
+    server_accounts,
 };
 use crate::config::file::{File, Table};
 use crate::config::mistakes::Mistakes;
@@ -48,6 +49,7 @@ use rows::{ConsoleKeys, OtelKeys, ServerKeys, TlsKeys};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
 pub(crate) use rows::{limit_rows, top_rows};
 use rustls::pki_types::CertificateDer;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -65,6 +67,7 @@ pub struct Raw {
     pub(crate) server: Keys,
     pub(crate) members: Vec<Keys>,
     pub(crate) cluster: Keys,
+    pub(crate) fleet: Keys,
     pub(crate) tls: Keys,
     pub(crate) console: Keys,
     pub(crate) otel: Keys,
@@ -154,7 +157,7 @@ pub struct User {
 }
 
 impl User {
-    /// A statement of its clients waits in a lane, or does not any more. Counted where there is a
+    /// A statement of its clients waits in a queue, or does not any more. Counted where there is a
     /// limit.
     pub(crate) fn count_waiting(&self, on: bool) {
         if self.limits.waiting_max.is_some() {
@@ -200,6 +203,10 @@ pub struct ClusterSettings {
     pub(crate) switch_max: Duration,
     /// Program that promotes, with its arguments.
     pub(crate) promote_command: Vec<String>,
+    /// Longest wait of a read for its client's own writes.
+    pub(crate) read_wait_max: Duration,
+    /// Reads are counted, and go to the writer all the same.
+    pub(crate) read_dry_run: bool,
 }
 
 /// Address and accounts of the console.
@@ -280,7 +287,7 @@ pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
 }
 
 /// Another value of a limit of a user than is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UserLimit {
     pub(crate) user: String,
     /// Its key.
@@ -380,9 +387,10 @@ impl Settings {
         limits.flatten().min()
     }
 
-    /// Name and password of the account that asks what the server is, before the pool serves.
+    /// Name and password of the account that asks what the server is, before the pool serves. In a
+    /// fleet others may have all connections of a user's.
     pub(crate) fn first_account(&self) -> (String, Secret) {
-        let of_settings = |user: &&User| user.origin == Origin::Settings;
+        let of_settings = |user: &&User| user.origin == Origin::Settings && self.fleet.is_none();
         match self.users.iter().find(of_settings) {
             Some(first) => (first.backend_user.clone(), first.backend_password.clone()),
             None => self.monitor_account(),
@@ -406,6 +414,7 @@ impl Default for Raw {
             server: Keys::of("backend."),
             members: Vec::new(),
             cluster: Keys::of("cluster."),
+            fleet: Keys::of("fleet."),
             tls: Keys::of("tls."),
             console: Keys::of("console."),
             otel: Keys::of("otel."),
@@ -573,6 +582,7 @@ impl Raw {
             (Table::Pool, &self.top),
             (Table::Server, &self.server),
             (Table::Cluster, &self.cluster),
+            (Table::Fleet, &self.fleet),
             (Table::Tls, &self.tls),
             (Table::Console, &self.console),
             (Table::Otel, &self.otel),
@@ -694,6 +704,7 @@ impl Raw {
             mistakes.note(check_requirements(&self.users, &users, tls.as_deref()));
         }
         let cluster = check_cluster(&self.members, &self.cluster, mistakes);
+        let fleet = check_fleet(&self.fleet, mistakes);
         let server = server.and_then(|(server, place, monitor)| {
             let members = cluster.iter().flatten().flat_map(|cluster| &cluster.places);
             warnings.extend(members.filter_map(|at| unprotected(server.tls, at)).next());
@@ -739,6 +750,7 @@ impl Raw {
             None,
             address,
             cluster?,
+            fleet?,
             monitor,
             users,
             tls,
@@ -764,6 +776,8 @@ impl Raw {
         let mut note = |checked: Result<(), String>| {
             mistakes.note(checked.map_err(|error| self.top.placed(error)));
         };
+        note(check_units(&settings));
+        note(check_reads(&settings));
         note(check_listen(&settings.listen));
         note(check_run_as(&settings));
         if self.top.get("backends_max").is_none() {

@@ -1,4 +1,4 @@
-//! One group: a thread's clients, backends and lanes, and the turn that moves them.
+//! One group: a thread's clients, backends and queues, and the turn that moves them.
 //!
 //! The hot path, in the order in which a statement takes it (more of each in `ARCHITECTURE.md`):
 //! [`Group::turn`] → `clients.rs: consume` (bytes become a command) → `query.rs: on_query` (a text
@@ -43,12 +43,12 @@ pub(crate) mod tokens;
 use crate::auth::auth_delay::AuthDelays;
 use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, BackendState};
-use crate::buffers::lent::Lent;
-use crate::buffers::received::LongInput;
-use crate::buffers::room::Inputs;
-use crate::buffers::transport::HANDSHAKES_PER_TURN;
-use crate::client::ClientState;
+use crate::client::buffers::lent::Lent;
+use crate::client::buffers::received::LongInput;
+use crate::client::buffers::room::Inputs;
+use crate::client::buffers::transport::HANDSHAKES_PER_TURN;
 use crate::client::clients::Clients;
+use crate::cluster::elsewhere::GroupReads;
 use crate::config::Settings;
 use crate::group::clients::departing::Departures;
 use crate::group::deliveries::TurnOutput;
@@ -59,7 +59,7 @@ use crate::group::tokens::{BACKEND, BackendId, CLIENT, ClientId, KILL_CONNECTION
 use crate::limits::addresses::CountedAddress;
 use crate::limits::memory::ReportedMemory;
 use crate::limits::retained::Retained;
-use crate::limits::rules::RuleSet;
+use crate::limits::rules::RulesTaken;
 use crate::limits::slow_readers::SlowReaders;
 use crate::limits::spool::Spool;
 use crate::observe::figures::Figures;
@@ -70,8 +70,8 @@ use crate::observe::listing::{Answer, Question, Said, Wanted};
 use crate::observe::statement_logs::StatementLogs;
 use crate::scheduler::admission::Arrivals;
 use crate::scheduler::bulk::Bulk;
-use crate::scheduler::line::Line;
 use crate::scheduler::running::Running;
+use crate::scheduler::waiting_count::WaitingCount;
 use crate::server::schemas::Schemas;
 use crate::server::status::ServerStatus;
 use crate::server::watched::code_catalogue::Seen;
@@ -80,9 +80,9 @@ use crate::statements::kill::jobs::{KillAsk, KillEnd};
 use crate::upgrade::migrating::Migrating;
 use reactor::{Event, Net, Slots, Time, Token};
 use session::global_defaults::GlobalDefaults;
+use session::known_digests::KnownDigests;
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
-use session::shapes::Shapes;
 use session::state::Interner;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -101,9 +101,8 @@ pub struct Group<N: Net> {
     /// The settings in force, and which those are.
     settings: Arc<Settings>,
     settings_epoch: u64,
-    /// Rules about digests, and which those are.
-    rules: Arc<RuleSet>,
-    rules_version: u64,
+    /// Rules about digests.
+    rules: RulesTaken,
     index: usize,
     pub(crate) clients: Clients<N::Sock>,
     pub(crate) backends: Slots<Backend<N::Sock>, BackendId>,
@@ -119,7 +118,7 @@ pub struct Group<N: Net> {
     /// Schemas that a pool is known to have been let into.
     schemas: Schemas,
     /// Clients that wait in queues.
-    line: Line,
+    waiting_count: WaitingCount,
     /// Statements that run here.
     running: Running,
     /// Texts that clients have prepared.
@@ -127,7 +126,7 @@ pub struct Group<N: Net> {
     /// Key that the nonces of greetings are made of.
     nonce_key: [u8; 32],
     /// Digests that may be pipelined.
-    shapes: Shapes,
+    known_digests: KnownDigests,
     /// Knowledge of code in triggers and views.
     code_seen: Seen,
     /// Number of definitions of schemas that it knows of.
@@ -152,6 +151,8 @@ pub struct Group<N: Net> {
     slow_readers: SlowReaders,
     /// `@@last_gtid` of each client to which one was reported.
     gtids: BTreeMap<ClientId, LastGtid>,
+    /// Servers that are read, of several, and what clients have written.
+    reads: GroupReads,
     /// Counts of clients by their address; without such limits there are none.
     counted: HashMap<ClientId, CountedAddress>,
     /// Messages that its thread has to hand over.
@@ -199,8 +200,7 @@ impl<N: Net> Group<N> {
             shared,
             settings,
             settings_epoch,
-            rules: Arc::default(),
-            rules_version: 0,
+            rules: RulesTaken::default(),
             index,
             clients: Clients::default(),
             backends: Slots::default(),
@@ -210,11 +210,11 @@ impl<N: Net> Group<N> {
             retained: Retained::default(),
             reported_memory: ReportedMemory::default(),
             schemas: Schemas::default(),
-            line: Line::default(),
+            waiting_count: WaitingCount::default(),
             running: Running::default(),
             definitions: Definitions::default(),
             nonce_key,
-            shapes: Shapes::default(),
+            known_digests: KnownDigests::default(),
             code_seen: Seen::default(),
             schemas_seen,
             defaults: GlobalDefaults::default(),
@@ -229,6 +229,7 @@ impl<N: Net> Group<N> {
             drain: Drain::Off,
             slow_readers: SlowReaders::new(spool),
             gtids: BTreeMap::new(),
+            reads: GroupReads::default(),
             counted: HashMap::new(),
             turn_output: TurnOutput::default(),
             log: LimitedLog::default(),
@@ -256,7 +257,17 @@ impl<N: Net> Group<N> {
             self.room().count_all(false);
             let old = std::mem::replace(&mut self.settings, self.shared.settings());
             self.settings_epoch = epoch;
-            self.take_passwords(&old);
+            self.members().follow_users();
+            // What is on its way with a password of before would be refused for it.
+            let (now, settings) = (self.net.now(), self.settings.clone());
+            for pool in self.backend_pools.follow_passwords(&old, &settings) {
+                self.backend_pools.pools[pool].dial_succeeded(now);
+                let dials =
+                    |b: &Backend<N::Sock>| b.pool == pool && b.state() == BackendState::Dialling;
+                for key in self.backends.keys_of(dials) {
+                    self.closer().retire(key);
+                }
+            }
             self.waiters().count_for_limits(true);
             self.room().count_all(true);
             self.address_counts().count_all();
@@ -264,33 +275,11 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Takes the rules about digests, if they are others by now.
-    fn take_rules(&mut self) {
-        let version = self.shared.rules.version();
-        if version != self.rules_version {
-            (self.rules, self.rules_version) = (self.shared.rules.get(), version);
-        }
-    }
-
-    /// Has backends log in with the passwords of these settings. What is on its way with one of
-    /// before would be refused for it.
-    fn take_passwords(&mut self, old: &Settings) {
-        let (now, settings) = (self.net.now(), self.settings.clone());
-        for pool in self.backend_pools.follow_passwords(old, &settings) {
-            self.backend_pools.pools[pool].dial_succeeded(now);
-            let dials =
-                |b: &Backend<N::Sock>| b.pool == pool && b.state() == BackendState::Dialling;
-            for key in self.backends.keys_of(dials) {
-                self.retire(key);
-            }
-        }
-    }
-
     /// Handles everything that is ready: the events, what an earlier turn left, what is due.
     pub fn turn(&mut self, events: &[Event]) {
         self.handshakes_left = HANDSHAKES_PER_TURN;
         self.take_settings();
-        self.take_rules();
+        self.rules.renew(&self.shared.rules);
         if self.shared.globals.version() != self.defaults.version() {
             self.take_globals();
         }
@@ -301,10 +290,11 @@ impl<N: Net> Group<N> {
         if changed.is_back || changed.has_moved {
             self.notice_upstream(changed);
         }
+        self.take_readers();
         self.run_tasks();
         for (at, event) in events.iter().enumerate() {
             if let Some(coming) = events.get(at + EVENTS_AHEAD) {
-                self.fetch_client(coming.token);
+                prefetch_client(coming.token, &self.clients, &self.backends);
             }
             let key = event.token.key();
             match event.token.kind() {
@@ -327,10 +317,11 @@ impl<N: Net> Group<N> {
         self.accept_arrivals();
         self.run_tasks();
         self.close_marked();
-        if let Some(lasted) = self.silent_for() {
+        let (now, least) = (self.net.now(), self.settings.server_down_fail);
+        if let Some(lasted) = self.shared.upstream.silent_for(now, least) {
             self.lose_unanswered(lasted);
         }
-        if !self.line.is_empty() {
+        if !self.waiting_count.is_empty() {
             self.expire();
         }
         if self.auth_delays.next() <= self.net.now() {
@@ -341,7 +332,9 @@ impl<N: Net> Group<N> {
             self.sweep();
         }
         if self.drain.is_look_due(self.net.now()) {
-            self.close_drained();
+            let now = self.net.now();
+            self.drain
+                .close_all(&mut self.clients, &self.departures, now);
         }
         self.run_tasks();
         if !self.kill_connection.is_idle() {
@@ -350,11 +343,11 @@ impl<N: Net> Group<N> {
         if !self.slow_readers.is_at_rest() {
             self.relieve_backends();
         }
-        if !self.line.is_empty() {
+        if !self.waiting_count.is_empty() {
             self.serve_all();
         }
         self.run_tasks();
-        let wants = !self.line.is_empty()
+        let wants = !self.waiting_count.is_empty()
             || self.shared.budget.wants(self.index)
             || self.backend_pools.wants_account;
         if wants || self.refused_pool.is_some() {
@@ -379,25 +372,9 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Has the memory of the client fetched that an event is about: its own, or the answer to its
-    /// statement.
-    fn fetch_client(&self, token: Token) {
-        let client = match token.kind() {
-            CLIENT => Some(token.key().into()),
-            BACKEND => {
-                let backend = self.backends.get(token.key().into());
-                backend.and_then(|backend| backend.flight().front()?.owner)
-            }
-            _ => None,
-        };
-        if let Some(client) = client {
-            self.clients.prefetch(client);
-        }
-    }
-
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        let waits = !self.line.is_empty();
+        let waits = !self.waiting_count.is_empty();
         let is_behind = waits && self.matching().is_behind() && !self.matching().yields();
         let is_busy = self.bulk.turns_at_once() || self.clients.has_closing();
         if is_behind || is_busy || !self.tasks.is_empty() {
@@ -444,16 +421,18 @@ impl<N: Net> Group<N> {
             Order::Drain => {
                 self.drain.begin_ending(self.net.now());
                 self.shared.paused.store(false, Relaxed);
-                self.close_drained();
+                let now = self.net.now();
+                self.drain
+                    .close_all(&mut self.clients, &self.departures, now);
             }
             Order::Report => {
                 let lines = self.survey().report();
                 self.turn_output.put_report(lines);
             }
             Order::Ask(question) => self.on_question(question),
-            Order::Reconnect => self.leave_backends(|_| true),
+            Order::Reconnect => self.closer().leave_backends(|_| true),
             Order::Kill(ask) => {
-                if let Some(end) = self.kill(&ask) {
+                if let Some(end) = self.kill_anywhere(&ask) {
                     self.answer_asker(ask.asker, end);
                 }
             }
@@ -484,9 +463,10 @@ impl<N: Net> Group<N> {
     fn on_question(&mut self, question: Question) {
         let said = match question.what {
             Wanted::Clients { from, busy } => self.survey().client_lines(from, busy),
+            Wanted::Sums { from } => self.survey().sums(from),
             Wanted::Holder => self.survey().holder_line(),
             Wanted::Backends => self.survey().backend_lines(),
-            Wanted::Kill { id, idle_for, .. } if !self.is_idle_for(id, idle_for) => {
+            Wanted::Kill { id, idle_for, .. } if !self.survey().is_idle_for(id, idle_for) => {
                 Said::Killed(KillEnd::Unknown(id))
             }
             Wanted::Kill { id, query, .. } => {
@@ -495,6 +475,7 @@ impl<N: Net> Group<N> {
                     id,
                     query,
                     user: None,
+                    account: None,
                 };
                 // What the server is asked for ends by itself, or is said in the log.
                 Said::Killed(self.kill(&ask).unwrap_or(KillEnd::Done))
@@ -502,20 +483,6 @@ impl<N: Net> Group<N> {
         };
         let ticket = question.ticket;
         self.turn_output.answer(Answer { ticket, said });
-    }
-
-    /// True if a client has run nothing for so long in its open transaction, or that is not asked.
-    fn is_idle_for(&self, id: u32, idle_for: Option<Duration>) -> bool {
-        let Some(idle_for) = idle_for else {
-            return true;
-        };
-        let client = (self.clients.with_id(id)).and_then(|key| self.clients.get(key));
-        client.is_some_and(|client| {
-            let backend = client.backend().and_then(|key| self.backends.get(key));
-            client.state() == ClientState::Idle
-                && backend.is_some_and(Backend::in_transaction)
-                && self.net.now().since(client.since) >= idle_for
-        })
     }
 
     /// Limits that need no exactness.
@@ -530,7 +497,7 @@ impl<N: Net> Group<N> {
         self.keep_time_limits();
         self.give_statements_back();
         for backend in self.members().outdated_idle() {
-            self.retire(backend);
+            self.closer().retire(backend);
         }
         self.drop_late_kills();
         let now = self.net.now();
@@ -538,22 +505,9 @@ impl<N: Net> Group<N> {
         self.log.tell_idle(now, self.counts.idle_closed);
         self.unread().end_longest();
         if self.drain.is_ending() {
-            self.close_drained();
-        }
-    }
-
-    /// Closes the clients whose turn in a drain has come and that hold nothing.
-    fn close_drained(&mut self) {
-        for key in self.clients.keys() {
-            self.close_if_drained(key);
-        }
-    }
-
-    /// Closes a client if its turn in a drain has come and it holds nothing.
-    pub(crate) fn close_if_drained(&mut self, key: ClientId) {
-        if self.drain.has_turn(key, self.net.now()) {
-            let departs = self.departures.has(key);
-            (self.clients).leave_if_idle(key, departs, self.drain.is_ending());
+            let now = self.net.now();
+            self.drain
+                .close_all(&mut self.clients, &self.departures, now);
         }
     }
 
@@ -563,6 +517,22 @@ impl<N: Net> Group<N> {
             self.close(key);
             self.run_tasks();
         }
+    }
+}
+
+/// Has the memory of the client fetched that an event is about: its own, or the answer to its
+/// statement.
+fn prefetch_client<S>(token: Token, clients: &Clients<S>, backends: &Slots<Backend<S>, BackendId>) {
+    let client = match token.kind() {
+        CLIENT => Some(token.key().into()),
+        BACKEND => {
+            let backend = backends.get(token.key().into());
+            backend.and_then(|backend| backend.flight().front()?.owner)
+        }
+        _ => None,
+    };
+    if let Some(client) = client {
+        clients.prefetch(client);
     }
 }
 

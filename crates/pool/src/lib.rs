@@ -13,7 +13,6 @@
 mod admin;
 mod auth;
 mod backend;
-mod buffers;
 mod client;
 mod cluster;
 mod config;
@@ -48,7 +47,7 @@ pub use run::{run, settings};
 pub use scheduler::priority::{Mode, Priority};
 pub use scheduler::running_limit::Oversubscribe;
 pub use server::facts::{ServerFacts, ServerTimeouts};
-pub use session::shapes::REPLY_MAX;
+pub use session::known_digests::REPLY_MAX;
 pub use session::text::Text;
 pub use statements::kill::jobs::{KillAsk, KillEnd, Threads};
 pub use upgrade::process::successor::Started;

@@ -11,6 +11,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod figures;
+pub(crate) mod identity;
 pub(crate) mod limited_log;
 pub(crate) mod listing;
 pub(crate) mod log;
@@ -21,4 +22,3 @@ pub(crate) mod refusals;
 pub(crate) mod statement_logs;
 pub(crate) mod survey;
 pub(crate) mod telemetry;
-pub(crate) mod who;

@@ -4,7 +4,7 @@
 //! one that stands on its backend, and both must come to the same. The mechanism: [`Pair`] borrows
 //! both for the moment, with what a session is made of ([`Context`]). It reads replies, writes the
 //! commands that bring the backend into the client's session, and decides. It has no socket and no
-//! lane: what is to be done with the two follows from what it returns, and the group does it.
+//! queue: what is to be done with the two follows from what it returns, and the group does it.
 //!
 //! | file | has |
 //! |---|---|
@@ -53,7 +53,6 @@ use reactor::Time;
 use session::last_gtid::LastGtid;
 use session::meter::Meter;
 use session::state::{Interner, Session};
-use sql::acquired::Name;
 use std::collections::BTreeMap;
 
 /// Sources of a group's sessions, and the meters of what they hold.
@@ -67,7 +66,7 @@ pub(crate) struct Context<'a> {
     /// Meter of the conditions that are kept for clients.
     pub(crate) warnings: &'a Meter,
     /// Bytes of long data that wait for their executions.
-    pub(crate) long_data: &'a mut usize,
+    pub(crate) long_data: &'a Meter,
     /// Schemas that a pool is known to have been let into.
     pub(crate) schemas: &'a mut Schemas,
     /// `@@last_gtid` of each client to which one was reported.
@@ -81,6 +80,8 @@ pub(crate) struct Context<'a> {
 /// Why a backend is to be closed: its server has said something that makes no sense.
 pub(crate) type Broken = &'static str;
 
+const UNREADABLE: Broken = "the server sent session changes that cannot be read";
+
 /// A client and its backend.
 pub(crate) struct Pair<'a, S> {
     /// The client's key.
@@ -88,28 +89,6 @@ pub(crate) struct Pair<'a, S> {
     pub(crate) client: &'a mut Client<S>,
     pub(crate) backend: &'a mut Backend<S>,
     pub(crate) context: Context<'a>,
-}
-
-impl<S> Client<S> {
-    /// Notes that it keeps its backend from now on, for what it did before: as long as it has
-    /// something of this name, or for good.
-    pub(crate) fn pin(
-        &mut self,
-        reason: PinReason,
-        name: Option<Name>,
-        (now, counts): (Time, &mut Counts),
-    ) {
-        if self.pins.add(reason, name, now.0) {
-            counts.pinned_for(reason);
-        }
-    }
-
-    /// Its command goes out: what it pins for counts from now on.
-    pub(crate) fn note_pins(&mut self, now: Time, counts: &mut Counts) {
-        for reason in self.pins.sent(now.0) {
-            counts.pinned_for(reason);
-        }
-    }
 }
 
 impl<S> Pair<'_, S> {

@@ -22,7 +22,7 @@ use crate::admin::site;
 use crate::auth::own_certificate::{MakePem, own_tls};
 use crate::auth::password_workers::start_workers;
 use crate::backend::pools::PoolKey;
-use crate::buffers::text_workers::start_readers;
+use crate::client::buffers::text_workers::start_readers;
 use crate::cluster::{Cluster, monitor};
 use crate::config::options::PoolArgs;
 use crate::config::reload;
@@ -37,6 +37,7 @@ use crate::run::layout::{Machine, plan};
 use crate::run::listeners::{Listener, open_listeners};
 use crate::server::facts::ServerFacts;
 use crate::server::probe::{Fault, probe};
+use crate::server::rounds;
 use crate::server::upstream::Upstream;
 use crate::server::watch::Watcher;
 use crate::upgrade::process::predecessor::{Predecessor, say_goodbye};
@@ -205,6 +206,7 @@ impl Opening {
         let mut groups = GroupThreads::start(shared, &listeners, signals.handle(), from)?;
         board.serves(shared.clone(), groups.published.clone());
         start_helpers(shared, &groups)?;
+        rounds::start(shared, &groups.published, &groups.orders)?;
         watcher.keep_watching(shared.clone());
         if let Some(exporter) = self.exporter {
             otel::start(exporter, shared.clone(), board.clone())?;
@@ -500,7 +502,7 @@ fn attend(
     let mut draining = false;
     for signal in &mut signals {
         match signal {
-            SIGUSR1 => note(Event::Census, format_args!("{:?}", groups.census())),
+            SIGUSR1 => note(Event::Census, format_args!("{}", groups.census())),
             SIGUSR2 if groups.progress.steps().is_on => note(
                 Event::Upgrade,
                 format_args!("SIGUSR2: another process takes over already"),

@@ -1,12 +1,10 @@
 //! Live upgrade: another process of the pool takes the place of this one.
 //!
-//! [`record`] makes a client into bytes and back, [`arrival`] takes one in; `frames.rs` and
-//! [`channel`] carry messages and descriptors; [`migrating`] has backends that migrate with their
-//! clients; [`process`] says what comes after what, on both sides.
+//! [`record`] makes a client into bytes and back, [`arrival`] takes one in; [`migrating`] has
+//! backends that migrate with their clients; [`process`] says what comes after what, on both sides.
+//! The crate [`handover`] carries messages and descriptors.
 
 pub(crate) mod arrival;
-pub(crate) mod channel;
-pub(crate) mod frames;
 pub(crate) mod migrating;
 pub(crate) mod process;
 pub(crate) mod record;

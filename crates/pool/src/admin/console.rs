@@ -13,7 +13,9 @@ use crate::config::ConsoleSettings;
 use crate::group::shared::{Order, Shared};
 use crate::observe::figures::Figures;
 use crate::observe::figures::recent::Recent;
-use crate::observe::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
+use crate::observe::listing::{
+    BackendLine, ClientLine, PAGE, Question, Questions, Said, Sums, Wanted,
+};
 use crate::observe::log::{Event, note};
 use crate::observe::metrics::{Board, Sample};
 use crate::server::watched::lock_waits::LockWaits;
@@ -261,34 +263,61 @@ impl Console {
         self.list(false)
     }
 
-    /// All clients, or those that are busy. The groups make their pages at the same time.
+    /// All clients, or those that are busy.
     fn list(&self, busy: bool) -> Result<Vec<ClientLine>, String> {
         let mut lists: Vec<Vec<ClientLine>> = vec![Vec::new(); self.groups.len()];
-        let mut unread: Vec<usize> = (0..lists.len()).collect();
-        let mut count = 0;
-        while !unread.is_empty() && count <= console::ROWS_MAX {
-            let page = |group: &usize| {
-                let from = lists[*group].len();
-                self.begin(*group, Wanted::Clients { from, busy })
-            };
-            let pages: Vec<Awaited<'_>> = unread.iter().map(page).collect::<Result<_, _>>()?;
-            unread.clear();
-            for page in pages {
+        let page = |from| Wanted::Clients { from, busy };
+        self.for_pages(page, |group, said| match said {
+            Said::Clients(lines) => {
+                let count = lines.len();
+                lists[group].extend(lines);
+                count
+            }
+            _ => 0,
+        })?;
+        Ok(lists.into_iter().flatten().collect())
+    }
+
+    /// All clients, summed up.
+    pub(crate) fn sums(&self) -> Result<Sums, String> {
+        let mut all = Sums::default();
+        let page = |from| Wanted::Sums { from };
+        self.for_pages(page, |_, said| match said {
+            Said::Sums(sums, count) => {
+                all.merge(sums);
+                count
+            }
+            _ => 0,
+        })?;
+        Ok(all)
+    }
+
+    /// Asks all groups for their clients, page by page: they make theirs at the same time. `take`
+    /// says how many clients a page has; one that is not full is the last.
+    fn for_pages(
+        &self,
+        wanted: impl Fn(usize) -> Wanted,
+        mut take: impl FnMut(usize, Said) -> usize,
+    ) -> Result<(), String> {
+        let mut unread: Vec<(usize, usize)> = (0..self.groups.len()).map(|g| (g, 0)).collect();
+        let mut sum = 0;
+        while !unread.is_empty() && sum <= console::ROWS_MAX {
+            let ask = |(group, from)| Ok((from, self.begin(group, wanted(from))?));
+            let pages = unread.drain(..).map(ask);
+            for (from, page) in pages.collect::<Result<Vec<_>, String>>()? {
                 let group = page.group;
-                if let Said::Clients(lines, is_last) = page.wait()? {
-                    count += lines.len();
-                    lists[group].extend(lines);
-                    unread.extend((!is_last).then_some(group));
-                }
+                let count = take(group, page.wait()?);
+                sum += count;
+                unread.extend((count == PAGE).then_some((group, from + count)));
             }
         }
-        Ok(lists.into_iter().flatten().collect())
+        Ok(())
     }
 
     /// The client of a group that holds most memory.
     fn holder(&self, group: usize) -> Option<ClientLine> {
         match self.ask(group, Wanted::Holder) {
-            Ok(Said::Clients(lines, _)) => lines.into_iter().next(),
+            Ok(Said::Clients(lines)) => lines.into_iter().next(),
             _ => None,
         }
     }
@@ -304,7 +333,7 @@ impl Console {
         }
     }
 
-    /// Waits for row locks, which the server is asked for.
+    /// Waits for locks, which the server is asked for.
     fn lock_waits(&self) -> LockWaits {
         let Some(answer) = self.shared.lock_questions.ask() else {
             return Err(
@@ -364,8 +393,17 @@ impl Console {
             self.shared.paused.store(false, Relaxed);
             Order::Look.tell_all(&self.groups);
         }
-        done.map(|took| format!("'{name}' is written to, after {} ms", took.as_millis()))
-            .map_err(|why| format!("everything goes on where it was: {why}"))
+        match done.map_err(|why| format!("everything goes on where it was: {why}"))? {
+            Ok(took) => Ok(format!(
+                "'{name}' is written to, after {} ms",
+                took.as_millis()
+            )),
+            Err(lasted) => Err(format!(
+                "'{name}' is to be written to from now on, but could not be reached within {} ms \
+                 (4 times cluster.switch_ms_max): statements wait; SHOW SERVERS has its state",
+                lasted.as_millis()
+            )),
+        }
     }
 
     /// Waits until no backend has a transaction or runs a statement.

@@ -10,7 +10,7 @@
 
 use crate::admin::console::Console;
 use crate::observe::figures::{GroupView, Histogram, Stage};
-use crate::observe::listing::ClientLine;
+use crate::observe::listing::Sums;
 use crate::observe::metrics::Sample;
 use console::{DEFAULT_SCHEMA, Row, Source as _, Table, Value};
 use measure::host::{Host, Watch};
@@ -36,13 +36,14 @@ const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
 /// Tables of the console that the page shows as they are.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "groups",
     "users",
-    "lanes",
+    "queues",
     "errors",
     "memory",
     "servers",
+    "fleet",
     "refusals",
     "running",
     "transactions",
@@ -62,8 +63,9 @@ pub(crate) struct Live {
     shown: Mutex<Shown>,
     /// Source of tables, once the groups serve.
     source: OnceLock<Arc<Console>>,
-    /// When the page was asked for last; a [`Time`].
+    /// When the page's figures, and the last hour's, were asked for last; each a [`Time`].
     asked: AtomicU64,
+    history_asked: AtomicU64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -81,6 +83,7 @@ impl Live {
 
     /// The last hour.
     pub(crate) fn history(&self) -> Arc<str> {
+        self.history_asked.store(Time::now().0, Relaxed);
         self.shown().history
     }
 
@@ -122,9 +125,12 @@ impl Live {
     }
 
     fn is_looked_at(&self) -> bool {
-        let asked = Time(self.asked.load(Relaxed));
-        Time::now().since(asked) < LOOKED_WITHIN
+        is_recent(&self.asked)
     }
+}
+
+fn is_recent(asked: &AtomicU64) -> bool {
+    Time::now().since(Time(asked.load(Relaxed))) < LOOKED_WITHIN
 }
 
 /// Keeps what is handed out current, in a thread of its own that ends with the process.
@@ -293,12 +299,18 @@ impl Maker {
         };
         let Some(counted) = &self.last else { return };
         add_point(&mut self.points, counted.point(&last, view));
-        if !live.is_looked_at() && !live.shown().live.is_empty() {
+        let before = live.shown();
+        if !live.is_looked_at() && !before.live.is_empty() {
             return;
         }
+        // A page asks for the last hour when it is opened.
+        let history = match is_recent(&live.history_asked) || before.history.is_empty() {
+            true => self.history().to_string().into(),
+            false => before.history,
+        };
         let shown = Shown {
             live: self.live(&sample, view, host).to_string().into(),
-            history: self.history().to_string().into(),
+            history,
         };
         *live.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
@@ -316,8 +328,8 @@ impl Maker {
         let point = self.points.back().map(Point::row);
         let first = self.points.len().saturating_sub(TOP_POINTS);
         let points: Vec<Json> = self.points.range(first..).map(Point::row).collect();
-        let clients = match view.census.clients {
-            0..=LISTED_MAX => self.source.clients().ok(),
+        let sums = match view.census.clients {
+            0..=LISTED_MAX => self.source.sums().ok(),
             _ => None,
         };
         let rss = process::own().map_or(0, |own| own.rss_bytes);
@@ -337,8 +349,8 @@ impl Maker {
             "rss_bytes": rss,
             "host": host,
             "tables": tables,
-            "sources": clients.as_deref().map(sources),
-            "pins": clients.as_deref().map(pins),
+            "sources": sums.as_ref().map(sources),
+            "pins": sums.as_ref().map(pins),
         })
     }
 
@@ -383,17 +395,8 @@ fn as_json(table: &Table, rows: Vec<Row>) -> Json {
 }
 
 /// Clients by user and host, those with the most first.
-fn sources(clients: &[ClientLine]) -> Json {
-    let mut found: BTreeMap<(&str, String), [usize; 4]> = BTreeMap::new();
-    for client in clients {
-        let user = client.user.as_deref().unwrap_or("(logging in)");
-        let counts = found.entry((user, client.address.host())).or_default();
-        counts[0] += 1;
-        counts[1] += usize::from(client.state == Stage::Running.name());
-        counts[2] += usize::from(client.state == Stage::Waiting.name());
-        counts[3] += usize::from(!client.pins.is_empty());
-    }
-    let mut all: Vec<_> = found.into_iter().collect();
+fn sources(sums: &Sums) -> Json {
+    let mut all: Vec<_> = sums.sources.iter().collect();
     all.sort_by_key(|(_, counts)| std::cmp::Reverse(counts[0]));
     let rows = all.into_iter().take(LINES_MAX);
     let rows: Vec<Json> = rows
@@ -408,15 +411,8 @@ fn sources(clients: &[ClientLine]) -> Json {
 }
 
 /// Pins by reason and statement, those with the most clients first.
-fn pins(clients: &[ClientLine]) -> Json {
-    let mut found: BTreeMap<(String, &str), (usize, f64)> = BTreeMap::new();
-    for client in clients.iter().filter(|client| !client.pins.is_empty()) {
-        let by = client.pinned_by.as_deref().unwrap_or("");
-        let (count, longest) = found.entry((client.pins.join(", "), by)).or_default();
-        *count += 1;
-        *longest = longest.max(client.pinned_seconds.unwrap_or(0.0));
-    }
-    let mut all: Vec<_> = found.into_iter().collect();
+fn pins(sums: &Sums) -> Json {
+    let mut all: Vec<_> = sums.pins.iter().collect();
     all.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
     let rows = all.into_iter().take(LINES_MAX);
     let rows: Vec<Json> = rows
@@ -428,6 +424,7 @@ fn pins(clients: &[ClientLine]) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::listing::ClientLine;
     use crate::observe::log::Peer;
 
     fn line(
@@ -443,14 +440,15 @@ mod tests {
             group: 0,
             state,
             state_seconds: 0.0,
-            lane: None,
+            queue: None,
             schema: None,
             thread: None,
             in_transaction: false,
             transaction: None,
-            pins: pin.into_iter().collect(),
-            pinned_seconds: pin.map(|_| 2.5),
+            pins: pin.map(|pin| (pin, 2.5)).into_iter().collect(),
+            lock_names: Vec::new(),
             pinned_by: pin.map(|_| "SET @x".into()),
+            prepared: 0,
             memory_bytes: 0,
             unsent_bytes: 0,
             tls: None,
@@ -477,27 +475,30 @@ mod tests {
             line("a", "192.0.2.1:2", "waiting", Some("user_lock")),
             line("b", "[2001:db8::1]:3", "idle", Some("user_lock")),
         ];
-        let rows = &sources(&clients)["rows"];
+        let mut sums = Sums::default();
+        clients[..2].iter().for_each(|client| sums.add(client));
+        let mut page = Sums::default();
+        clients[2..].iter().for_each(|client| page.add(client));
+        sums.merge(page);
+        let rows = &sources(&sums)["rows"];
         let expected = json!([
             ["a", "192.0.2.1", 2, 1, 1, 1],
             ["b", "[2001:db8::1]", 1, 0, 0, 1]
         ]);
         assert_eq!(*rows, expected);
         assert_eq!(
-            pins(&clients)["rows"],
+            pins(&sums)["rows"],
             json!([["user_lock", "SET @x", 2, 2.5]])
         );
     }
 
     #[test]
     fn lists_are_bounded() {
-        let clients: Vec<ClientLine> = (0..LINES_MAX + 5)
+        let mut sums = Sums::default();
+        (0..LINES_MAX + 5)
             .map(|n| line("a", &format!("192.0.2.{n}:1"), "idle", None))
-            .collect();
-        assert_eq!(
-            sources(&clients)["rows"].as_array().unwrap().len(),
-            LINES_MAX
-        );
+            .for_each(|client| sums.add(&client));
+        assert_eq!(sources(&sums)["rows"].as_array().unwrap().len(), LINES_MAX);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! client. The mechanism: certificate and key are read and tried together; an error names the
 //! setting, the file and what to do.
 
+use crate::auth::requirement::expires;
 use crate::config::from_files::FromFiles;
 use reactor::tls_files::{authorities, certificates, private_key};
 use rustls::crypto::aws_lc_rs;
@@ -85,6 +86,8 @@ pub(crate) struct Shown {
     pub(crate) config: ServerConfig,
     /// Of the first certificate.
     pub(crate) fingerprint: Fingerprint,
+    /// End of its validity, in seconds since 1970.
+    expires: Option<u64>,
 }
 
 impl ClientTls {
@@ -136,12 +139,30 @@ impl ClientTls {
         files.extend(clients.iter().map(|(ca, _)| ca.clone()));
         let checks_clients = clients.is_some();
         let make = move || server_config(&cert, &key, &clients);
+        let config = FromFiles::new(files, make)?;
+        let now = reactor::utc_now().as_secs();
+        warnings.extend(config.get().expires.and_then(|until| expiring(until, now)));
         Ok(Some(ClientTls {
             required,
             checks_clients,
-            config: FromFiles::new(files, make)?,
+            config,
         }))
     }
+}
+
+/// Days before the end of a certificate in which a start or a reload warns of it.
+const WARNED_DAYS: u64 = 14;
+
+/// Warning of a certificate that ends soon, or has ended.
+fn expiring(until: u64, now: u64) -> Option<String> {
+    let left = match until.checked_sub(now).map(|seconds| seconds / 86_400) {
+        None => "has expired".to_owned(),
+        Some(WARNED_DAYS..) => return None,
+        Some(days) => format!("expires in {days} days"),
+    };
+    Some(format!(
+        "tls.cert: the certificate {left}; put a new one at its place, which is then read by itself"
+    ))
 }
 
 /// Configuration of handshakes: TLS 1.2 and 1.3, no resumption (no driver asks for it), no data in
@@ -181,7 +202,8 @@ pub(crate) fn shown(
     (chain, secret): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
     verifier: Arc<dyn ClientCertVerifier>,
 ) -> Result<Shown, Error> {
-    let fingerprint = fingerprint(chain.first().map_or(&[], |first| first));
+    let first: &[u8] = chain.first().map_or(&[], |first| first);
+    let (fingerprint, expires) = (fingerprint(first), expires(first));
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
@@ -192,6 +214,7 @@ pub(crate) fn shown(
     Ok(Shown {
         config,
         fingerprint,
+        expires,
     })
 }
 

@@ -4,14 +4,16 @@
 //! what a client's own login has proven: SHA1(password) or SHA256(password), never the password.
 
 use crate::auth::secret::Secret;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use wire::auth::{caching_sha2, native};
 use wire::wiped::wipe;
 
-/// Credential of a backend's login.
-#[derive(Clone, PartialEq, Eq)]
+/// Credential of a backend's login. In a record for another process there is no password: an
+/// account of the server, of which records are made, has the empty one.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Credential {
-    Password(Secret),
+    Password(#[serde(skip)] Secret),
     Native(native::Once),
     CachingSha2(caching_sha2::Once),
 }

@@ -1,6 +1,6 @@
 //! Logins that fail: what the client hears of it, when, and what the log says.
 //!
-//! The problem: a wrong password, an account that lets nobody in and a worker line that is full
+//! The problem: a wrong password, an account that lets nobody in and a workers' queue that is full
 //! all end in one error, whose words, delay and line in the log hang together: who guesses must
 //! learn no more than from the server, and wait for it. The mechanism: each is judged here, with
 //! what its address has earned ([`crate::auth::auth_failures`]), into a [`Denial`]; one that is
@@ -12,7 +12,7 @@
 use crate::auth::auth_delay::{After, AuthDelays, Delayed};
 use crate::auth::auth_failures::{FREE, delay_at};
 use crate::auth::login::OTHER_KEY;
-use crate::auth::password_checks::{Full, Line};
+use crate::auth::password_checks::{CheckQueue, Full};
 use crate::backend::pool_members::Bar;
 use crate::client::ClientState;
 use crate::client::clients::Clients;
@@ -21,8 +21,8 @@ use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
 use crate::observe::audit::{Happened, end};
 use crate::observe::figures::counts::Counts;
+use crate::observe::identity::ClientIdentity;
 use crate::observe::limited_log::LimitedLog;
-use crate::observe::who::Who;
 use reactor::Net;
 use reactor::tls_errors::{alert_words, plain};
 use rustls::Error;
@@ -77,9 +77,9 @@ impl<N: Net> FailedLogins<'_, N> {
     /// Says why a connection cannot stay, in place of the greeting.
     pub(crate) fn turn_away(&mut self, sock: &N::Sock, refusal: &Refusal) {
         let peer = self.net.peer(sock);
-        let who = Who::at(peer);
-        self.count(&who, refusal);
-        self.log.login_refused(self.net.now(), &who, refusal);
+        let identity = ClientIdentity::at(peer);
+        self.count(&identity, refusal);
+        self.log.login_refused(self.net.now(), &identity, refusal);
         let mut out = Vec::new();
         put_err(&mut out, 0, refusal.code(), &refusal.to_string());
         let _ = self.net.write(sock, &out);
@@ -88,26 +88,26 @@ impl<N: Net> FailedLogins<'_, N> {
             .note_for_audit(|| Happened::turned_away(peer, why));
     }
 
-    fn count(&mut self, who: &Who, refusal: &Refusal) {
+    fn count(&mut self, identity: &ClientIdentity, refusal: &Refusal) {
         self.counts.refused += 1;
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
         let (refusals, now) = (&self.shared.refusals, self.net.now());
-        refusals.note(who, refusal.name(), &refusal.to_string(), now);
+        refusals.note(identity, refusal.name(), &refusal.to_string(), now);
     }
 
     /// Logs that a client was turned away before it had logged in.
     pub(crate) fn note_refused(&mut self, key: ClientId, refusal: &Refusal) {
         if let Some(client) = self.clients.get(key) {
-            let who = Who::stranger(client, &*self.net);
-            self.log.login_refused(self.net.now(), &who, refusal);
+            let identity = ClientIdentity::before_login(client, &*self.net);
+            self.log.login_refused(self.net.now(), &identity, refusal);
         }
     }
 
     /// Counts and notes a refusal that is answered by nobody who does.
     pub(crate) fn count_refused(&mut self, key: ClientId, refusal: &Refusal) {
         let client = self.clients.get(key);
-        let who = client.map(|client| Who::stranger(client, &*self.net));
-        self.count(&who.unwrap_or_default(), refusal);
+        let identity = client.map(|client| ClientIdentity::before_login(client, &*self.net));
+        self.count(&identity.unwrap_or_default(), refusal);
         self.note_refused(key, refusal);
     }
 
@@ -146,12 +146,12 @@ impl<N: Net> FailedLogins<'_, N> {
         };
         // Counted as failed until it is right, so that many at once are noticed as well.
         let level = self.shared.failures.note(address, now);
-        let line = match level > FREE {
-            true => Line::Suspect,
-            false => Line::Prompt,
+        let queue = match level > FREE {
+            true => CheckQueue::Suspect,
+            false => CheckQueue::Prompt,
         };
         let from = (self.index, key);
-        match self.shared.checks.submit(line, answer, from, proof) {
+        match self.shared.checks.submit(queue, answer, from, proof) {
             Ok(waits) => {
                 login.waits = Some(waits);
                 if !client.change_state(ClientState::Verifying, now) {
@@ -218,12 +218,12 @@ impl<N: Net> FailedLogins<'_, N> {
             _ => "",
         };
         let told = format!("{text}{hint}");
-        let who = Who {
+        let identity = ClientIdentity {
             account: Some(name.to_vec()),
-            ..Who::stranger(client, &*self.net)
+            ..ClientIdentity::before_login(client, &*self.net)
         };
-        self.shared.refusals.note(&who, reason, &told, now);
-        self.log.login_failed(now, &who, reason, &told);
+        self.shared.refusals.note(&identity, reason, &told, now);
+        self.log.login_failed(now, &identity, reason, &told);
         Some(Denial {
             error,
             text,
@@ -242,12 +242,12 @@ impl<N: Net> FailedLogins<'_, N> {
         let asked = asked.filter(|login| login.is_asked_without_tls());
         if let (ClientState::Proving, Some(login)) = (client.state(), asked) {
             let (now, reason) = (self.net.now(), "secure-transport");
-            let who = Who {
+            let identity = ClientIdentity {
                 account: Some(login.name.clone()),
-                ..Who::stranger(client, &*self.net)
+                ..ClientIdentity::before_login(client, &*self.net)
             };
-            self.shared.refusals.note(&who, reason, GONE, now);
-            self.log.login_failed(now, &who, reason, GONE);
+            self.shared.refusals.note(&identity, reason, GONE, now);
+            self.log.login_failed(now, &identity, reason, GONE);
             self.audit(key, (ACCESS_DENIED.code, reason));
         }
     }
@@ -349,8 +349,8 @@ fn words_of(error: &io::Error) -> String {
 mod tests {
     use super::*;
     use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use crate::client::Client;
+    use crate::client::buffers::transport::Transport;
     use crate::group::scripted::{Scripted, shared};
     use reactor::Time;
     use std::rc::Rc;

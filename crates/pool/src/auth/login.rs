@@ -45,7 +45,7 @@ const ANSWER_MAX: usize = PASSWORD_MAX + 2;
 pub(crate) struct Before {
     pub(crate) session: Rc<Session>,
     pub(crate) pool: u32,
-    pub(crate) user: u16,
+    pub(crate) user: usize,
 }
 
 /// Outcome of an answer.

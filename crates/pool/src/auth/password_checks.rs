@@ -7,7 +7,7 @@
 //! (`password_workers.rs`) decrypts it, compares the password and sends the verdict to the group's
 //! mailbox. Equal answers that wait are decrypted once.
 //!
-//! There are two lines: one for addresses without many failed logins
+//! There are two queues: one for addresses without many failed logins
 //! ([`crate::auth::auth_failures`]), and one for the others. What one login has taught of a user's
 //! password is looked at before those that wait are decrypted: their quick answers may prove them.
 //!
@@ -33,18 +33,18 @@ pub(crate) const SUSPECT_CHECKS_MAX: usize = 256;
 const ATTEMPTS_PER_CHECK_MAX: usize = 64;
 /// Queue that a check waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum CheckQueue {
     /// Checked as soon as a worker is free.
     Prompt,
     /// Its address has had many failed logins: checked in a tenth of a core's time.
     Suspect,
 }
 
-impl Line {
+impl CheckQueue {
     fn max(self) -> usize {
         match self {
-            Line::Prompt => CHECKS_MAX,
-            Line::Suspect => SUSPECT_CHECKS_MAX,
+            CheckQueue::Prompt => CHECKS_MAX,
+            CheckQueue::Suspect => SUSPECT_CHECKS_MAX,
         }
     }
 }
@@ -90,7 +90,7 @@ pub(crate) struct Verdict {
     pub(crate) checked: Checked,
 }
 
-/// There is no room for another check in its line.
+/// There is no room for another check in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full {
     /// Number of checks that wait there.
@@ -115,15 +115,15 @@ struct Queue {
 }
 
 impl Queue {
-    fn line(&mut self, line: Line) -> &mut VecDeque<Arc<Wiped>> {
-        match line {
-            Line::Prompt => &mut self.prompt,
-            Line::Suspect => &mut self.suspect,
+    fn checks(&mut self, kind: CheckQueue) -> &mut VecDeque<Arc<Wiped>> {
+        match kind {
+            CheckQueue::Prompt => &mut self.prompt,
+            CheckQueue::Suspect => &mut self.suspect,
         }
     }
 
-    fn take(&mut self, line: Line) -> Option<Check> {
-        let answer = self.line(line).pop_front()?;
+    fn take(&mut self, kind: CheckQueue) -> Option<Check> {
+        let answer = self.checks(kind).pop_front()?;
         let attempts = self.attempts.remove(&answer[..]).unwrap_or_default();
         Some(Check { answer, attempts })
     }
@@ -142,10 +142,11 @@ impl PasswordChecks {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an answer in line. What is returned must be kept for as long as the verdict is wanted.
+    /// Puts an answer in its queue. What is returned must be kept for as long as the verdict is
+    /// wanted.
     pub(crate) fn submit(
         &self,
-        line: Line,
+        kind: CheckQueue,
         answer: &[u8],
         (group, client): (usize, ClientId),
         proof: Proof,
@@ -166,16 +167,16 @@ impl PasswordChecks {
             attempts.push(attempt);
             return Ok(waits);
         }
-        let waiting = queue.line(line).len();
-        if waiting >= line.max() {
+        let waiting = queue.checks(kind).len();
+        if waiting >= kind.max() {
             return Err(Full { waiting });
         }
         let answer = Arc::new(Wiped::from(answer));
-        queue.line(line).push_back(answer.clone());
+        queue.checks(kind).push_back(answer.clone());
         queue.attempts.insert(ByBytes(answer), vec![attempt]);
-        match line {
-            Line::Prompt => self.prompt.notify_one(),
-            Line::Suspect => self.suspect.notify_one(),
+        match kind {
+            CheckQueue::Prompt => self.prompt.notify_one(),
+            CheckQueue::Suspect => self.suspect.notify_one(),
         }
         Ok(waits)
     }
@@ -185,20 +186,20 @@ impl PasswordChecks {
         self.queue().attempts.len()
     }
 
-    /// The next check of a line, if there is one.
-    pub(crate) fn next(&self, line: Line) -> Option<Check> {
-        self.queue().take(line)
+    /// The next check of a queue, if there is one.
+    pub(crate) fn next(&self, kind: CheckQueue) -> Option<Check> {
+        self.queue().take(kind)
     }
 
-    /// The next check of a line, waited for.
-    pub(crate) fn wait(&self, line: Line) -> Check {
-        let added = match line {
-            Line::Prompt => &self.prompt,
-            Line::Suspect => &self.suspect,
+    /// The next check of a queue, waited for.
+    pub(crate) fn wait(&self, kind: CheckQueue) -> Check {
+        let added = match kind {
+            CheckQueue::Prompt => &self.prompt,
+            CheckQueue::Suspect => &self.suspect,
         };
         let mut queue = self.queue();
         loop {
-            if let Some(check) = queue.take(line) {
+            if let Some(check) = queue.take(kind) {
                 return check;
             }
             queue = added.wait(queue).unwrap_or_else(PoisonError::into_inner);

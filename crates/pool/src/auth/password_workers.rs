@@ -7,7 +7,7 @@
 //! a mailbox stops a group with it.
 
 use crate::auth::account::Account;
-use crate::auth::password_checks::{Line, Verdict};
+use crate::auth::password_checks::{CheckQueue, Verdict};
 use crate::group::shared::{Order, Shared};
 use crate::server::probe::log_in_as;
 use reactor::{Sender, Time};
@@ -30,8 +30,8 @@ impl Shared {
     /// come with the numbers of their groups.
     #[must_use]
     pub fn check_one_password(&self) -> Vec<(usize, Order)> {
-        let check = self.checks.next(Line::Prompt);
-        let check = check.or_else(|| self.checks.next(Line::Suspect));
+        let check = self.checks.next(CheckQueue::Prompt);
+        let check = check.or_else(|| self.checks.next(CheckQueue::Suspect));
         let verdicts = check.map_or_else(Vec::new, |check| {
             check.run(&self.login_context(), &mut |_, _| ())
         });
@@ -48,27 +48,27 @@ pub(crate) fn start_workers(
     groups: &Arc<[Sender<Order>]>,
 ) -> Result<(), String> {
     let prompt = (shared.cores / 2).clamp(1, WORKERS_MAX);
-    let lines = std::iter::repeat_n(Line::Prompt, prompt).chain([Line::Suspect]);
-    for (index, line) in lines.enumerate() {
+    let kinds = std::iter::repeat_n(CheckQueue::Prompt, prompt).chain([CheckQueue::Suspect]);
+    for (index, kind) in kinds.enumerate() {
         let (shared, groups) = (shared.clone(), groups.clone());
         std::thread::Builder::new()
             .name(format!("password-{index}"))
-            .spawn(move || work(&shared, line, &groups))
+            .spawn(move || work(&shared, kind, &groups))
             .map_err(|error| format!("cannot start a thread for password checks: {error}"))?;
     }
     Ok(())
 }
 
-fn work(shared: &Shared, line: Line, groups: &[Sender<Order>]) {
+fn work(shared: &Shared, kind: CheckQueue, groups: &[Sender<Order>]) {
     loop {
-        let check = shared.checks.wait(line);
+        let check = shared.checks.wait(kind);
         let began = Time::now();
         let mut learn = |account: &Account, password: &[u8]| learn(shared, account, password);
         let verdicts = check.run(&shared.login_context(), &mut learn);
         for (group, verdict) in verdicts.into_iter().map(message) {
             groups[group].send(verdict);
         }
-        if line == Line::Suspect {
+        if kind == CheckQueue::Suspect {
             reactor::pause(Time::now().since(began) * REST);
         }
     }

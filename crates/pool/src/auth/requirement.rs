@@ -56,9 +56,8 @@ impl Requirement {
     }
 }
 
-/// Issuer and subject of a certificate in DER, each on one line as OpenSSL writes it
-/// (`/C=SE/CN=x`); `None` where it is none.
-pub(crate) fn names(certificate: &[u8]) -> Option<(String, String)> {
+/// Issuer, validity and subject of a certificate in DER; `None` where it is none.
+fn fields(certificate: &[u8]) -> Option<[&[u8]; 3]> {
     let (_, outer, _) = element(certificate)?;
     let (_, body, _) = element(outer)?;
     let (tag, _, rest) = element(body)?;
@@ -67,11 +66,37 @@ pub(crate) fn names(certificate: &[u8]) -> Option<(String, String)> {
     let (_, _serial, rest) = element(body)?;
     let (_, _algorithm, rest) = element(rest)?;
     let (_, issuer, rest) = element(rest)?;
-    let (_, _validity, rest) = element(rest)?;
+    let (_, validity, rest) = element(rest)?;
     let (_, subject, _) = element(rest)?;
+    Some([issuer, validity, subject])
+}
+
+/// Issuer and subject of a certificate in DER, each on one line as OpenSSL writes it
+/// (`/C=SE/CN=x`); `None` where it is none.
+pub(crate) fn names(certificate: &[u8]) -> Option<(String, String)> {
+    let [issuer, _, subject] = fields(certificate)?;
     Some((one_line(issuer)?, one_line(subject)?))
 }
 
+/// End of a certificate's validity in seconds since 1970; `None` where it is none.
+pub(crate) fn expires(certificate: &[u8]) -> Option<u64> {
+    let [_, validity, _] = fields(certificate)?;
+    let (_, _from, rest) = element(validity)?;
+    let (tag, until, _) = element(rest)?;
+    let text = std::str::from_utf8(until).ok()?;
+    // Two digits of a year are those of 1950 to 2049.
+    let (year, rest) = text.split_at_checked(if tag == UTC_TIME { 2 } else { 4 })?;
+    let year = match (tag, year.parse::<u64>().ok()?) {
+        (UTC_TIME, year @ 0..50) => 2000 + year,
+        (UTC_TIME, year) => 1900 + year,
+        (_, year) => year,
+    };
+    let part = |at: usize| rest.get(at..at + 2)?.parse::<u64>().ok();
+    measure::utc::seconds([year, part(0)?, part(2)?, part(4)?, part(6)?, part(8)?])
+}
+
+/// A time with two digits for its year.
+const UTC_TIME: u8 = 0x17;
 /// `[0]`, explicit.
 const VERSION: u8 = 0xA0;
 /// A text of two bytes for each character.
@@ -207,9 +232,11 @@ mod tests {
                         emailAddress=a@b.example/DC=example/UID=u";
         assert_eq!(subject, expected);
         assert_eq!(issuer, subject);
+        // openssl x509 -enddate: Dec 22 22:32:19 2026 GMT
+        assert_eq!(expires(der), Some(1_797_978_739));
         for len in 0..der.len() {
             // Nothing that is cut ends the program.
-            let _ = names(&der[..len]);
+            let _ = (names(&der[..len]), expires(&der[..len]));
         }
         assert_eq!(names(b""), None);
         let mut kind = String::new();

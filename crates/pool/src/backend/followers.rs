@@ -59,7 +59,7 @@ impl Followers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Aborted, Backend, InFlight, Purpose};
+    use crate::backend::{Aborted, Backend, ForBackend, InFlight, Purpose};
     use crate::group::tokens::ClientId;
     use reactor::{Slots, Time};
     use std::rc::Rc;
@@ -116,7 +116,7 @@ mod tests {
     fn who_has_several_commands_in_flight_is_parted_once_by_its_statement() {
         let (mut backend, keys) = (backend(), keys());
         sends(&mut backend, keys[0], b"");
-        let own = InFlight::own(Some(keys[1]), Purpose::Clearing, ReplyShape::Results);
+        let own = InFlight::own(Some(keys[1]), ForBackend::Clearing, ReplyShape::Results);
         backend.expect(own);
         sends(&mut backend, keys[1], b"statement");
         backend.take_answered().unwrap();

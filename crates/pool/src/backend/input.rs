@@ -122,7 +122,9 @@ impl<N: Net> FromBackend<'_, N> {
         {
             Read::Bytes(n) => {
                 backend.input.clear();
-                self.shared.upstream.heard();
+                if !backend.is_reader() {
+                    self.shared.upstream.heard();
+                }
                 FromServer::Bytes(kept + n)
             }
             Read::Blocked => FromServer::Blocked,
@@ -194,7 +196,7 @@ mod tests {
             let client = clients.get_mut(owner).unwrap();
             assert!(client.change_state(ClientState::Idle, NOW));
             let backend = backends.get_mut(key).unwrap();
-            client.binding.bind(&mut backend.binding, (owner, key));
+            client.bind(backend, (owner, key));
             let mut bench = Bench {
                 net: Scripted::default(),
                 backends,

@@ -11,9 +11,10 @@
 use crate::auth::account::Counted;
 use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::pools::{BackendPools, DialEnd};
-use crate::backend::{Backend, BackendState, InFlight, Purpose};
+use crate::backend::{Backend, BackendState, ForBackend, InFlight};
 use crate::group::shared::Shared;
 use crate::group::tokens::BackendId;
+use crate::server::fleet::witness_questions;
 use crate::server::rows::row_of;
 use reactor::{Slots, Time};
 use session::global_defaults::GlobalDefaults;
@@ -61,23 +62,25 @@ impl<S> Openings<'_, S> {
         let is_of_server = self.pools.counted_in(backend.pool).is_some();
         let dial = backend.dial.take();
         backend.thread = dial.and_then(|dial| dial.thread).unwrap_or(0);
-        self.shared.note_thread(backend.thread);
+        if !backend.is_reader() {
+            self.shared.note_thread(backend.thread);
+        }
         if !backend.change_state(BackendState::Preparing, self.now) {
             return None;
         }
         for fresh in [false, true] {
-            let command = InFlight::own(None, Purpose::Prepare(fresh), ReplyShape::Results);
+            let command = InFlight::own(None, ForBackend::Prepare(fresh), ReplyShape::Results);
             backend.expect(command);
         }
         let mut out = Vec::new();
-        let mut more = String::new();
+        let mut more = witness_questions(&backend.units);
         if has_roles(self.shared.server.flavour) {
             more.push_str(ROLE);
         }
         if is_of_server {
             more.push_str(",CURRENT_USER()");
         }
-        if !self.defaults.init_connect().is_empty() {
+        if !self.defaults.init_connect().is_empty() || backend.is_reader() {
             more.push(',');
             more.push_str(&self.defaults.question());
         }
@@ -109,10 +112,15 @@ impl<S> Openings<'_, S> {
             let why = "the server did not say what its session is like";
             return Opened::Failed(why.into(), DialEnd::Answered);
         };
-        let mut more = more.into_iter().peekable();
+        let backend = self.backends.get(key);
+        let pool = backend.map(|backend| backend.pool);
+        let witnesses = backend.map_or(0, |backend| backend.units().len());
+        if lacks_witness(&more, witnesses) {
+            return Opened::Failed(NO_WITNESS.into(), DialEnd::Answered);
+        }
+        let mut more = more.into_iter().skip(witnesses).peekable();
         let role = more.next_if(|_| has_roles(server.flavour));
         let role = role.and_then(|role| argument_of(&role, server.flavour));
-        let pool = self.backends.get(key).map(|backend| backend.pool);
         let account = pool.and_then(|pool| self.pools.counted_in(pool));
         let current = more.next_if(|_| account.is_some());
         if let (Some(account), Some(current)) = (account, current)
@@ -132,7 +140,20 @@ impl<S> Openings<'_, S> {
         session.begin_interactive(pool.key.capabilities);
         let results = results_collation(collected, pool.key.extended, &session);
         session.results_collation = server.results_in(results);
-        pool.note_begins(&mut session, values.as_ref(), server);
+        if self.defaults.init_connect().is_empty() {
+            let values = values
+                .as_ref()
+                .and_then(|values| self.defaults.read(values));
+            if let Some(name) = values.and_then(|values| unlike(&session, &values)) {
+                let why = format!(
+                    "{name} of the server that is read is not as the writer's; reads go to the \
+                     writer"
+                );
+                return Opened::Failed(why, DialEnd::Answered);
+            }
+        } else {
+            pool.note_begins(&mut session, values.as_ref(), server);
+        }
         fresh.note_autocommit(&mut session);
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
@@ -148,6 +169,46 @@ impl<S> Openings<'_, S> {
         Opened::Idle
     }
 }
+
+/// Beginnings of variables that differ between servers, or were set for the pool, and on which no
+/// plain read depends.
+const SERVERS_OWN: [&str; 7] = [
+    "gtid_domain_id",
+    "gtid_seq_no",
+    "pseudo_thread_id",
+    "server_id",
+    "session_track_",
+    "skip_replication",
+    // Each node of Galera has another one, for what it inserts.
+    "auto_increment_",
+];
+
+/// Variables of a fresh session on a reader that are not as on the writer: no session is restored
+/// against them.
+fn unlike(session: &Session, values: &[Option<Text>]) -> Option<String> {
+    let all = session.defaults.names().iter().zip(values);
+    let differs = |(name, value): &(&Text, &Option<Text>)| {
+        let value = value.as_ref().map_or(&b""[..], |value| value);
+        let is_own = SERVERS_OWN
+            .iter()
+            .any(|own| name.starts_with(own.as_bytes()));
+        if is_own || session.value(name).unwrap_or_default() == value {
+            return false;
+        }
+        // What is no state of a session, such as a tracker, is noted by none.
+        let mut with = session.clone();
+        with.set(name, value).is_ok() && with.variables_differ(session)
+    };
+    let names = all.filter(differs);
+    let names: Vec<_> = names
+        .map(|(name, _)| String::from_utf8_lossy(name))
+        .collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Fault of a backend that has not got the witness of a unit of its fleet.
+pub(crate) const NO_WITNESS: &str =
+    "another connection has not ended yet that stands for it in the fleet";
 
 /// Report of a session that has just begun ([`crate::backend::dial::FRESH`]).
 pub(crate) struct FreshSession {
@@ -176,6 +237,12 @@ impl FreshSession {
             session.put(b"autocommit", if self.commits { b"ON" } else { b"OFF" });
         }
     }
+}
+
+/// True if the answers in front, which GET_LOCK has given, are not as many locks as are wanted.
+pub(crate) fn lacks_witness(answers: &[Text], wanted: usize) -> bool {
+    let got = answers.iter().take(wanted).filter(|got| ***got == *b"1");
+    got.count() < wanted
 }
 
 /// The server lets the pool in as another account than the one that the client has proven: with
@@ -335,6 +402,13 @@ mod tests {
         assert_eq!(bench.answers(&row), Opened::Outdated);
         let backend = bench.backends.get(key).unwrap();
         assert_eq!(backend.state(), BackendState::Preparing);
+    }
+
+    #[test]
+    fn a_witness_is_one_that_was_got() {
+        let answers = ["1", "0", "NONE"].map(|text| Text::from(text.as_bytes()));
+        assert!(!lacks_witness(&answers, 0) && !lacks_witness(&answers, 1));
+        assert!(lacks_witness(&answers, 2) && lacks_witness(&answers[..1], 2));
     }
 
     #[test]

@@ -8,8 +8,8 @@
 //! line is on the list of this turn, or stands in the line of bulk work, or waits for its socket.
 
 use crate::backend::Backend;
-use crate::buffers::outgoing::FED_MAX;
-use crate::buffers::received::LongInput;
+use crate::client::buffers::outgoing::FED_MAX;
+use crate::client::buffers::received::LongInput;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::bulk::{Bulk, Piece};
 use crate::scheduler::running::Running;
@@ -146,7 +146,7 @@ impl<N: Net> ToBackend<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{InFlight, Load, Purpose};
+    use crate::backend::{ForSession, InFlight, Load};
     use crate::group::scripted::Scripted;
     use reactor::Time;
     use std::rc::Rc;
@@ -250,7 +250,7 @@ mod tests {
     fn a_backend_that_is_asked_something_counts_among_those_that_run() {
         let (mut bench, key) = Bench::new();
         let backend = bench.backends.get_mut(key).unwrap();
-        let own = InFlight::own(None, Purpose::Warnings, ReplyShape::Results);
+        let own = InFlight::own(None, ForSession::Warnings, ReplyShape::Results);
         backend.expect(own);
         bench.to().ask(key, b"six");
         assert_eq!(bench.backends.get(key).unwrap().load, Load::Counted);

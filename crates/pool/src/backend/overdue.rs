@@ -16,7 +16,7 @@
 //! Invariant: what a client may still be told of a statement of its own is not lost to a limit of
 //! what lies idle.
 
-use crate::backend::{Backend, BackendState, Purpose};
+use crate::backend::{Backend, BackendState};
 use crate::config::Settings;
 use crate::group::tokens::BackendId;
 use crate::server::facts::ServerTimeouts;
@@ -115,10 +115,7 @@ impl<S> Backend<S> {
     /// True if what the pool itself has asked is not answered in time.
     fn is_unanswered(&self, max: Duration, now: Time) -> bool {
         let asks = self.flight().front().is_some_and(|command| {
-            !matches!(
-                command.purpose,
-                Purpose::Statement | Purpose::Prepare(_) | Purpose::Ahead | Purpose::GiveBack
-            ) && now.since(command.sent.max(self.busy_since)) > max
+            !command.purpose.may_take_long() && now.since(command.sent.max(self.busy_since)) > max
         });
         asks && self.state() == BackendState::CheckedOut
     }

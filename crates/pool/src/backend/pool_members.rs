@@ -22,14 +22,14 @@ use crate::auth::account::{Account, ClientsMax, Counted, Unusable};
 use crate::auth::credential::Credential;
 use crate::auth::host_pattern::ClientHost;
 use crate::backend::pools::{BackendPool, BackendPools, CLIENT_ADDRESSES_MAX, PoolKey};
+use crate::client::Proof;
 use crate::client::clients::Clients;
-use crate::client::{Client, Proof};
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::observe::figures::places::place_of_user;
 use crate::server::schemas::Schemas;
+use cluster::ServerId;
 use reactor::Net;
 use session::global_defaults::GlobalDefaults;
 use session::state::Interner;
@@ -127,7 +127,7 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     /// Address of the client that the server is told.
-    pub(crate) told: Option<IpAddr>,
+    pub(crate) reported: Option<IpAddr>,
     /// Backends of an address that clients have left, which are closed for that.
     pub(crate) idle: Vec<BackendId>,
 }
@@ -145,30 +145,6 @@ pub(crate) struct PoolMembers<'a, N: Net> {
     pub(crate) settings: &'a Settings,
 }
 
-impl<S> Client<S> {
-    /// The name of its user. Accounts of the server are one user of the settings, and are
-    /// called as they are there.
-    pub(crate) fn user_name<'a>(
-        &self,
-        settings: &'a Settings,
-        pools: &'a BackendPools,
-    ) -> Option<&'a str> {
-        let user = settings.users.get(self.user as usize)?;
-        let pool = pools.pools.get(self.pool as usize);
-        Some(match pool.filter(|pool| pool.key.account.is_some()) {
-            Some(pool) => &pool.key.user,
-            None => &user.name,
-        })
-    }
-
-    /// Place of its statements' figures.
-    pub(crate) fn figures_place(&self, pools: &BackendPools) -> u16 {
-        let pool = pools.pools.get(self.pool as usize);
-        let of_account = pool.and_then(|pool| pool.figures);
-        of_account.unwrap_or_else(|| place_of_user(self.user))
-    }
-}
-
 impl<N: Net> PoolMembers<'_, N> {
     /// Counts a client that has proven its name among its user's, and no more among another's.
     ///
@@ -179,13 +155,10 @@ impl<N: Net> PoolMembers<'_, N> {
             return Ok(());
         };
         if client.is_known() {
-            let before = &self.settings.users[client.user as usize].usage.clients;
+            let before = &self.settings.users[client.user()].usage.clients;
             before.fetch_sub(1, Relaxed);
         }
-        client.user = u16::try_from(user).unwrap_or(u16::MAX);
-        if client.proof == Proof::Missing {
-            client.proof = Proof::Counted;
-        }
+        client.count_as(user);
         let user = &self.settings.users[user];
         client.place.give_tickets(user.limits.high_prio_tickets);
         let others = user.usage.clients.fetch_add(1, Relaxed);
@@ -198,16 +171,57 @@ impl<N: Net> PoolMembers<'_, N> {
         }
     }
 
+    /// The user with the limits of a pool's account of the server.
+    pub(crate) fn user_of(&self, pool: usize) -> Option<usize> {
+        let account = self.pools.counted_in(pool)?;
+        self.settings.server_account(&account.user)
+    }
+
+    /// Has clients of the server's accounts belong to the users that have their limits by now.
+    pub(crate) fn follow_users(&mut self) {
+        let users = (0..self.pools.pools.len()).map(|pool| self.user_of(pool));
+        let users: Vec<Option<usize>> = users.collect();
+        if users.iter().all(Option::is_none) {
+            return;
+        }
+        for client in self.clients.values_mut().filter(|client| client.is_known()) {
+            let user = users.get(client.pool as usize).copied().flatten();
+            let Some(user) = user.filter(|user| *user != client.user()) else {
+                continue;
+            };
+            let of = |user: usize| &self.settings.users[user];
+            of(client.user()).usage.clients.fetch_sub(1, Relaxed);
+            client.count_as(user);
+            client.place.give_tickets(of(user).limits.high_prio_tickets);
+            of(user).usage.clients.fetch_add(1, Relaxed);
+        }
+    }
+
     /// Counts a client of this user that has come from another process, which has let it in.
     pub(crate) fn joins(&mut self, key: ClientId, user: usize) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.user = u16::try_from(user).unwrap_or(u16::MAX);
-        client.proof = Proof::Given;
+        client.let_in_as(user);
         let user = &self.settings.users[user];
         client.place.give_tickets(user.limits.high_prio_tickets);
         user.usage.clients.fetch_add(1, Relaxed);
+    }
+
+    /// The reason why a client can run no statement any more. Who asks by COM_PING whether its
+    /// connection serves, as applications' pools do, is not told that it does.
+    pub(crate) fn dead_end(&mut self, key: ClientId) -> Option<String> {
+        let client = self.clients.get(key).filter(|c| c.backend().is_none())?;
+        let pool = client.pool as usize;
+        // Its next statement moves it on.
+        let pool = match self.outdated(key) {
+            Some(old) => {
+                let key_of_now = self.key_of_now(old);
+                self.pools.find(&key_of_now)?
+            }
+            None => pool,
+        };
+        self.pools.pools[pool].dead_end(&self.shared.accounts)
     }
 
     /// True if it is known how a login of this client's pool begins, where `init_connect` decides
@@ -217,7 +231,7 @@ impl<N: Net> PoolMembers<'_, N> {
             return true;
         }
         let client = self.clients.get_mut(key);
-        let Some(client) = client.filter(|c| c.proof != Proof::Changing) else {
+        let Some(client) = client.filter(|c| c.proof() != Proof::Changing) else {
             return true;
         };
         let known = self.pools.pools[client.pool as usize].begins.as_ref();
@@ -315,7 +329,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// Address of a client that the server is told.
-    pub(crate) fn told_address(&self, key: ClientId) -> Option<IpAddr> {
+    pub(crate) fn reported_address(&self, key: ClientId) -> Option<IpAddr> {
         let client = self.clients.get(key)?;
         let peer = client.transport.peer(self.net);
         peer.filter(|_| self.settings.backend_proxy.tells())
@@ -328,14 +342,14 @@ impl<N: Net> PoolMembers<'_, N> {
     /// # Errors
     /// [`Refusal::ClientAddresses`]: clients of as many others are connected as may be.
     pub(crate) fn place_for_address(&mut self, key: ClientId) -> Result<Place, Refusal> {
-        let Some(address) = self.told_address(key) else {
+        let Some(address) = self.reported_address(key) else {
             return Ok(Place::default());
         };
         let pools = &self.pools;
         let is_its = |pool: &BackendPool| pool.key.client_address == Some(address);
         if pools.pools.iter().any(is_its) || pools.addresses() < CLIENT_ADDRESSES_MAX {
             return Ok(Place {
-                told: Some(address),
+                reported: Some(address),
                 idle: Vec::new(),
             });
         }
@@ -350,7 +364,7 @@ impl<N: Net> PoolMembers<'_, N> {
             return Err(Refusal::ClientAddresses { max });
         };
         Ok(Place {
-            told: Some(address),
+            reported: Some(address),
             idle,
         })
     }
@@ -371,12 +385,26 @@ impl<N: Net> PoolMembers<'_, N> {
             credential: onward.credential,
             account: onward.account,
             privileges: self.shared.privileges.version(),
+            reader: None,
         };
-        if let Some(found) = self.pools.find(&key) {
-            return found;
+        match self.pools.find(&key) {
+            Some(found) => found,
+            None => self.add_pool(key),
         }
+    }
+
+    /// The pool on this server for the clients of a pool on the writer.
+    pub(crate) fn on_reader(&mut self, home: usize, reader: ServerId) -> usize {
+        self.pools.on_reader(home, reader).unwrap_or_else(|key| {
+            let pool = self.add_pool(key);
+            self.pools.pools[pool].home = Some(home);
+            pool
+        })
+    }
+
+    fn add_pool(&mut self, key: PoolKey) -> usize {
         let used = self.kinds_in_use();
-        let slots = self.shared.account_slots.of(&key.user, self.settings);
+        let slots = (self.shared.account_slots).of(&key.user, key.reader, self.settings);
         let is_of_server = key.account.is_some();
         let figures = is_of_server.then(|| self.shared.account_places.place_of(&key.user));
         let index = self.pools.add(key, |index| used.contains(&index));
@@ -409,7 +437,9 @@ impl<N: Net> PoolMembers<'_, N> {
     fn kinds_in_use(&self) -> HashSet<usize> {
         let mut used = HashSet::new();
         for (_, client) in self.clients.iter() {
-            used.insert(client.pool as usize);
+            let pool = client.pool as usize;
+            used.insert(pool);
+            used.extend(self.pools.pools.get(pool).and_then(|pool| pool.home));
             let login = client.login.as_ref();
             used.extend(login.and_then(|login| Some(login.before.as_ref()?.pool as usize)));
         }
@@ -438,6 +468,7 @@ impl<N: Net> PoolMembers<'_, N> {
         PoolKey {
             credential: now.unwrap_or_else(|| key.credential.clone()),
             privileges: self.shared.privileges.version(),
+            reader: None,
             ..key
         }
     }
@@ -475,6 +506,7 @@ impl<N: Net> PoolMembers<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Client;
     use crate::group::scripted::{Scripted, shared};
     use reactor::Time;
     use std::rc::Rc;

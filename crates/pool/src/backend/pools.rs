@@ -3,7 +3,7 @@
 //! A [`PoolKey`] is an account, the capabilities that change results, the version of the server's
 //! privileges at the login of its clients (`privileges.rs`), and their address where the server is
 //! told it ([`CLIENT_ADDRESSES_MAX`]). A client's statements run
-//! only on backends of its pool. Each pool has lanes of clients that wait. What bounds the number
+//! only on backends of its pool. Each pool has queues of clients that wait. What bounds the number
 //! of backends is the budget of all groups (`budget.rs`).
 //!
 //! When a dial fails, the pool's next one waits, doubling from [`BACK_OFF_MIN`] to
@@ -20,10 +20,12 @@ use crate::config::Settings;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::account_slots::AccountSlots;
 use crate::scheduler::budget::Budget;
-use crate::scheduler::lane::{LaneName, Lanes, Waiting};
+use crate::scheduler::queue::{QueueName, Queues, Waiting};
 use crate::server::begins::Begins;
 use crate::server::facts::ServerFacts;
+use cluster::ServerId;
 use reactor::Time;
+use session::own_writes::OwnWrites;
 use session::state::Session;
 use session::text::Text;
 use std::net::IpAddr;
@@ -60,6 +62,8 @@ pub(crate) struct PoolKey {
     /// The version of the server's accounts and privileges at the login of its clients: those of
     /// one version do not get what was logged in under another.
     pub(crate) privileges: u32,
+    /// The server that is read, of several; `None`: the one that is written to.
+    pub(crate) reader: Option<ServerId>,
 }
 
 impl PoolKey {
@@ -73,6 +77,7 @@ impl PoolKey {
             credential: Credential::Password(password),
             account: None,
             privileges: 0,
+            reader: None,
         }
     }
 
@@ -85,10 +90,11 @@ impl PoolKey {
         }
     }
 
-    /// The account of the server, by its name and its host, where that is known.
-    fn account(&self) -> (&str, Option<&str>) {
+    /// The account of its server, by its name and its host, where that is known.
+    fn account(&self) -> (&str, Option<&str>, Option<ServerId>) {
         let proven = self.account.as_ref();
-        (&self.user, proven.map(|account| account.host.as_str()))
+        let host = proven.map(|account| account.host.as_str());
+        (&self.user, host, self.reader)
     }
 
     /// Form of commands on its backends.
@@ -154,7 +160,7 @@ pub(crate) struct BackendPool {
     /// Those being dialled.
     pub dialling: usize,
     /// Queues of waiting clients.
-    pub lanes: Lanes,
+    pub queues: Queues,
     /// Connections of its account, over all pools and groups.
     pub(crate) slots: Arc<AccountSlots>,
     /// Place of its figures, if it is an account of the server; else they are its users'.
@@ -170,6 +176,12 @@ pub(crate) struct BackendPool {
     pub(crate) begins: Option<Begins>,
     /// True if the last login had a role; `None` before the first.
     pub(crate) login_has_role: Option<bool>,
+    /// The pool on the writer whose clients it serves, of one on a server that is read.
+    pub(crate) home: Option<usize>,
+    /// Writes that its server is known to have.
+    pub(crate) has: OwnWrites,
+    /// Nobody waits for that server to catch up before; 0: it was not behind.
+    pub(crate) behind_until: Time,
 }
 
 impl BackendPool {
@@ -180,7 +192,7 @@ impl BackendPool {
             idle: Vec::new(),
             count: 0,
             dialling: 0,
-            lanes: Lanes::default(),
+            queues: Queues::default(),
             slots: Arc::default(),
             figures: None,
             dial_at: Time(0),
@@ -189,6 +201,9 @@ impl BackendPool {
             is_refused: false,
             begins: None,
             login_has_role: None,
+            home: None,
+            has: OwnWrites::default(),
+            behind_until: Time(0),
         }
     }
 
@@ -210,14 +225,16 @@ impl BackendPool {
     /// Notes that a dial failed, and why.
     pub(crate) fn dial_failed(&mut self, now: Time, why: String, end: DialEnd) {
         self.last_failure = Some(why);
+        self.has = OwnWrites::default();
         self.is_refused = matches!(end, DialEnd::Account | DialEnd::PasswordUnknown);
         self.dial_at = now + self.back_off;
         self.back_off = (self.back_off * 2).min(BACK_OFF_MAX);
     }
 
-    /// Notes that a dial succeeded.
+    /// Notes that a dial succeeded: on a server that has started again, perhaps, and has less.
     pub(crate) fn dial_succeeded(&mut self, now: Time) {
         self.last_failure = None;
+        self.has = OwnWrites::default();
         self.is_refused = false;
         self.dial_at = self.dial_at.min(now);
         self.back_off = BACK_OFF_MIN;
@@ -270,6 +287,11 @@ impl BackendPools {
         self.pools.iter().position(|pool| pool.key == *key)
     }
 
+    /// True if a pool is on a server that is read, of several.
+    pub(crate) fn is_reader(&self, pool: usize) -> bool {
+        self.pools[pool].key.reader.is_some()
+    }
+
     /// Has pools of users of the settings log in with passwords that a reload has brought for the
     /// accounts that they have; which pools those are.
     pub(crate) fn follow_passwords(&mut self, old: &Settings, new: &Settings) -> Vec<usize> {
@@ -298,8 +320,8 @@ impl BackendPools {
 
     /// Pools of backends that say a client's address.
     pub(crate) fn addresses(&self) -> usize {
-        let told = |pool: &&BackendPool| pool.key.client_address.is_some();
-        self.pools.iter().filter(told).count()
+        let reported = |pool: &&BackendPool| pool.key.client_address.is_some();
+        self.pools.iter().filter(reported).count()
     }
 
     /// The index of a pool for a new key. A pool of an older version of the privileges, or of a
@@ -323,6 +345,9 @@ impl BackendPools {
         match left {
             Some(index) => {
                 self.pools[index] = pool;
+                // Its readers' pools served the clients of the key before.
+                let homes = self.pools.iter_mut().map(|pool| &mut pool.home);
+                homes.for_each(|home| *home = home.filter(|home| *home != index));
                 index
             }
             None => {
@@ -330,6 +355,17 @@ impl BackendPools {
                 self.pools.len() - 1
             }
         }
+    }
+
+    /// The pool on this server for the clients of a pool on the writer; `None`: a new one is to be
+    /// added, with this key.
+    pub(crate) fn on_reader(&mut self, home: usize, reader: ServerId) -> Result<usize, PoolKey> {
+        let is_its =
+            |pool: &BackendPool| pool.home == Some(home) && pool.key.reader == Some(reader);
+        self.pools.iter().position(is_its).ok_or_else(|| PoolKey {
+            reader: Some(reader),
+            ..self.pools[home].key.clone()
+        })
     }
 
     /// Count of the clients of a pool, if its account is the server's.
@@ -354,7 +390,7 @@ impl BackendPools {
             let used = pool.count - pool.idle.len() - pool.dialling;
             account.used += used;
             account.count += pool.count;
-            account.is_active |= used > 0 || pool.lanes.len() > 0;
+            account.is_active |= used > 0 || pool.queues.len() > 0;
         }
         self.accounts.iter().filter(|one| one.is_active).count()
     }
@@ -391,40 +427,40 @@ impl BackendPools {
         budget.owes_next(group, self.count, || self.unused())
     }
 
-    /// The front of one lane of a pool, of the entries that stand.
+    /// The front of one queue of a pool, of the entries that stand.
     pub(crate) fn front_in(
         &mut self,
         pool: usize,
-        lane: LaneName,
+        queue: QueueName,
         stands: impl FnMut(&Waiting) -> bool,
     ) -> Option<Waiting> {
-        self.pools[pool].lanes.front(lane, stands)
+        self.pools[pool].queues.front(queue, stands)
     }
 
-    /// Since when the one waits that has waited for longest, in any of these lanes.
+    /// Since when the one waits that has waited for longest, in any of these queues.
     pub(crate) fn oldest_wait(
         &mut self,
-        lanes: &[LaneName],
+        queues: &[QueueName],
         stands: impl Fn(&Waiting) -> bool,
     ) -> Option<Time> {
         let pools = self.pools.iter_mut();
         let fronts = pools.flat_map(|pool| {
             let stands = &stands;
-            (lanes.iter()).filter_map(move |&lane| pool.lanes.front(lane, stands))
+            (queues.iter()).filter_map(move |&queue| pool.queues.front(queue, stands))
         });
         fronts.map(|front| front.since).min()
     }
 
-    /// Takes a client of a pool out of the first of these lanes where one waits, if one does.
+    /// Takes a client of a pool out of the first of these queues where one waits, if one does.
     pub(crate) fn take_waiting(
         &mut self,
         pool: usize,
-        lanes: &[LaneName],
+        queues: &[QueueName],
         stands: impl Fn(&Waiting) -> bool,
     ) -> Option<ClientId> {
-        lanes.iter().find_map(|&lane| {
-            let front = self.front_in(pool, lane, &stands)?;
-            self.pools[pool].lanes.pop(lane);
+        queues.iter().find_map(|&queue| {
+            let front = self.front_in(pool, queue, &stands)?;
+            self.pools[pool].queues.pop(queue);
             Some(front.client)
         })
     }
@@ -474,6 +510,7 @@ mod tests {
             credential: Credential::Password("x".into()),
             account: None,
             privileges,
+            reader: None,
         }
     }
 
@@ -618,7 +655,12 @@ mod tests {
         }
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
         pool.dial_succeeded(Time(0));
+        pool.has.note_gtid(b"0-1-7");
         pool.dial_failed(Time(0), "refused".into(), DialEnd::Answered);
         assert_eq!(pool.dial_at.since(Time(0)), BACK_OFF_MIN);
+        assert!(pool.has.is_empty(), "it may have started again");
+        pool.has.note_gtid(b"0-1-7");
+        pool.dial_succeeded(Time(0));
+        assert!(pool.has.is_empty());
     }
 }

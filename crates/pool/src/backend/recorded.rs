@@ -17,36 +17,29 @@ use crate::backend::reuse::Reuse;
 use crate::group::tokens::ClientId;
 use crate::scheduler::account_slots::Kept;
 use reactor::Time;
-use session::prepared::OnBackendRecord;
-use session::record::{
-    Read, put_age, put_bool, put_one_of, put_option, read_age, read_bool, read_number, read_one_of,
-    read_option, read_text,
-};
+use serde::{Deserialize, Serialize};
+use session::record::{EntryRecord, SessionRecord};
 use session::state::Session;
 use session::text::Text;
 use session::transaction::Transaction;
 use std::time::Duration;
-use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 use wire::track::Bound;
 
-/// Transaction states that a client has been told, by the number in a record.
-const BOUNDS: [Bound; 3] = [Bound::Outside, Bound::Inside, Bound::Snapshot];
-
-/// A backend that another process has sent.
-#[derive(Debug)]
+/// A backend of another process.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct BackendRecord {
     /// The server's address at which it was dialled.
     pub(crate) at: String,
     age: Duration,
     transaction_age: Option<Duration>,
-    session: Session,
+    pub(crate) session: SessionRecord,
     login_role: Option<Text>,
     thread: u32,
     insert_id: Option<u64>,
     leftovers: bool,
     has_conditions: bool,
     transaction: Transaction,
-    pub(crate) prepared: OnBackendRecord,
+    pub(crate) prepared: Vec<EntryRecord>,
     bound: Bound,
     served: bool,
 }
@@ -73,8 +66,8 @@ impl<S> Backend<S> {
             && is_known
     }
 
-    /// Appends it. It goes with its client.
-    pub(crate) fn put_record(&self, out: &mut Vec<u8>, now: Time) {
+    /// Its record. It goes with its client.
+    pub(crate) fn record(&self, now: Time) -> BackendRecord {
         // Each field has to be named here: one that is new is not forgotten.
         let Backend {
             transport: _,
@@ -120,57 +113,26 @@ impl<S> Backend<S> {
             typed: _,
             was_reset: _,
             kept_slot: _,
+            units: _,
+            // One on a reader is taken by no other process.
+            is_reader: _,
+            catching_up: _,
         } = self;
-        put_lenenc_bytes(out, at.to_string().as_bytes());
-        put_age(out, now.since(*born));
-        put_option(out, *transaction_seen, |out, seen| {
-            put_age(out, now.since(seen.since));
-        });
-        session.put_record(out);
-        put_option(out, login_role.as_deref(), put_lenenc_bytes);
-        put_lenenc(out, u64::from(*thread));
-        put_option(out, *insert_id, put_lenenc);
-        put_bool(out, *leftovers);
-        put_bool(out, conditions_of.is_some());
-        transaction.put_record(out);
-        prepared.put_record(out);
-        put_one_of(out, BOUNDS, bound);
-        put_bool(out, *served);
-    }
-}
-
-impl BackendRecord {
-    /// Reads one.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub(crate) fn read_record(
-        reader: &mut Reader<'_>,
-        session: impl Fn(&mut Reader<'_>) -> Read<Session>,
-    ) -> Read<BackendRecord> {
-        let number = |reader: &mut Reader<'_>| Ok(reader.lenenc("a number")?);
-        Ok(BackendRecord {
-            at: String::from_utf8_lossy(reader.lenenc_bytes("an address")?).into_owned(),
-            age: read_age(reader, "the age of a backend")?,
-            transaction_age: read_option(reader, "a transaction", |reader| {
-                read_age(reader, "the age of a transaction")
-            })?,
-            session: session(reader)?,
-            login_role: read_option(reader, "a role", |reader| read_text(reader, "a role"))?,
-            thread: read_number(reader, "the server's number of a backend")?,
-            insert_id: read_option(reader, "LAST_INSERT_ID()", number)?,
-            leftovers: read_bool(reader, "whether variables are left over")?,
-            has_conditions: read_bool(reader, "whether it has conditions")?,
-            transaction: Transaction::read_record(reader)?,
-            prepared: OnBackendRecord::read_record(reader, session)?,
-            bound: read_one_of(reader, BOUNDS, "a transaction's bound")?,
-            served: read_bool(reader, "whether it has served")?,
-        })
-    }
-
-    /// Its session, which is to be interned.
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
+        BackendRecord {
+            at: at.to_string(),
+            age: now.since(*born),
+            transaction_age: transaction_seen.map(|seen| now.since(seen.since)),
+            session: SessionRecord::from(&**session),
+            login_role: login_role.clone(),
+            thread: *thread,
+            insert_id: *insert_id,
+            leftovers: *leftovers,
+            has_conditions: conditions_of.is_some(),
+            transaction: *transaction,
+            prepared: prepared.records(),
+            bound: *bound,
+            served: *served,
+        }
     }
 }
 

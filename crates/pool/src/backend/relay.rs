@@ -37,6 +37,8 @@ pub(crate) struct Shape<'a> {
     pub(crate) mysql: bool,
     /// The client's default schema, where its reply is to name it ([`Adjustments::schema`]).
     pub(crate) schema: Option<&'a [u8]>,
+    /// The client is not told of the numbers of transactions.
+    pub(crate) hides_gtids: bool,
 }
 
 impl<'a> Shape<'a> {
@@ -47,6 +49,7 @@ impl<'a> Shape<'a> {
             track: wanted.filter(|_| capabilities & SESSION_TRACK != 0),
             mysql,
             schema: None,
+            hides_gtids: false,
         }
     }
 
@@ -57,6 +60,7 @@ impl<'a> Shape<'a> {
             track: None,
             mysql: false,
             schema: None,
+            hides_gtids: false,
         }
     }
 }
@@ -338,7 +342,8 @@ impl Relay<'_> {
         if let Some(wanted) = self.shape.track
             && !ok.changes.is_empty()
         {
-            changed = track::keep(ok.changes, wanted, self.bound, &mut changes)?;
+            let hides = self.shape.hides_gtids;
+            changed = track::keep(ok.changes, wanted, hides, self.bound, &mut changes)?;
             if self.adjustments.schema_before {
                 self.pending_changes
                     .add(&track::take_schema(&mut changes)?)?;

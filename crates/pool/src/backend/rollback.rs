@@ -12,7 +12,7 @@
 //! answer is waited for as for whatever the pool itself asks ([`crate::backend::overdue`]), and
 //! then the connection ends.
 
-use crate::backend::{Backend, InFlight, Purpose, Reports};
+use crate::backend::{Backend, ForBackend, InFlight, Reports};
 use crate::group::tokens::ClientId;
 use reactor::Time;
 use session::reply_summary::ReplySummary;
@@ -37,7 +37,7 @@ impl<S> Backend<S> {
         self.binding.forget(client);
         self.expect(InFlight {
             sent: now,
-            ..InFlight::own(None, Purpose::RollBack, ReplyShape::Status)
+            ..InFlight::own(None, ForBackend::RollBack, ReplyShape::Status)
         });
         let mut out = Vec::new();
         put_query(&mut out, self.form, ROLLBACK);
@@ -76,6 +76,7 @@ impl<S> Backend<S> {
 mod tests {
     use super::*;
     use crate::backend::BackendState;
+    use crate::backend::Purpose;
     use crate::errors::reasons::PinReason;
     use crate::group::Group;
     use crate::group::scripted::Scripted;
@@ -112,7 +113,7 @@ mod tests {
     fn a_backend_is_free_once_its_clients_transaction_is_rolled_back() {
         let (mut group, key, backend_id) = within();
         group.close(key);
-        assert_eq!(asked(&group, backend_id), Some(Purpose::RollBack));
+        assert_eq!(asked(&group, backend_id), Some(ForBackend::RollBack.into()));
         let backend = group.backends.get(backend_id).unwrap();
         assert_eq!(
             backend.state(),

@@ -18,9 +18,9 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::observe::audit::Happened;
 use crate::observe::figures::counts::Counts;
 use crate::observe::figures::digests::Digests;
+use crate::observe::identity::ClientIdentity;
 use crate::observe::limited_log::LimitedLog;
 use crate::observe::statement_logs::{Logging, StatementLogs};
-use crate::observe::who::Who;
 use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
 use crate::statements::kill::jobs::KillEnd;
@@ -31,7 +31,7 @@ use sql::lex::Server;
 use wire::auth::Plugin;
 use wire::capabilities as cap;
 use wire::checked::CheckedReply;
-use wire::command::ReplyShape;
+use wire::command::{Command, ReplyShape};
 use wire::errors::{self, ErrorCode};
 use wire::handshake::{Greeting, nonce_of_connection};
 use wire::reply::put_err;
@@ -52,7 +52,6 @@ pub(crate) struct Answers<'a, N: Net> {
     pub(crate) counts: &'a mut Counts,
     pub(crate) log: &'a mut LimitedLog,
     /// Long data that waits for its execution.
-    pub(crate) long_data: &'a mut usize,
     /// Lent for the answer.
     pub(crate) lent: &'a mut Vec<u8>,
 }
@@ -137,9 +136,39 @@ impl<N: Net> Answers<'_, N> {
         if let Some(client) = self.to.clients.get_mut(key)
             && let Some(id) = client.under_way().map(|under_way| under_way.id)
         {
-            *self.long_data -= client.drop_long_data(id);
+            client.drop_long_data(id);
         }
         self.error(key, refusal.code(), &refusal.to_string());
+    }
+
+    /// Tells a client by an error that its transaction is lost, before a statement that could take
+    /// it to be open. ROLLBACK has nothing to be told.
+    pub(crate) fn hears_of_lost_transaction(
+        &mut self,
+        key: ClientId,
+        command: Command,
+        arguments: &[u8],
+    ) -> bool {
+        let waits = matches!(
+            command,
+            Command::Quit
+                | Command::Ping
+                | Command::SetOption
+                | Command::ResetConnection
+                | Command::ChangeUser
+                | Command::StmtSendLongData
+                | Command::StmtClose
+        );
+        let Some(client) = self.to.clients.get_mut(key).filter(|_| !waits) else {
+            return false;
+        };
+        client.forget_lost_transaction();
+        if command == Command::Query && arguments.trim_ascii().eq_ignore_ascii_case(b"ROLLBACK") {
+            return false;
+        }
+        client.last.lose_conditions();
+        self.refuse_counted(key, &Refusal::TransactionLost);
+        true
     }
 
     /// Counts a refusal by its reason and its client's account, and logs that of a limit.
@@ -157,11 +186,11 @@ impl<N: Net> Answers<'_, N> {
                 .note_for_audit(|| Happened::at_login(client, net, &login.name, why));
         }
         let names = (self.settings, self.pools);
-        let who = Who::of(view.client, view.backend, &*self.to.net, names);
+        let identity = ClientIdentity::of(view.client, view.backend, &*self.to.net, names);
         let refusals = &self.to.shared.refusals;
-        refusals.note(&who, refusal.name(), &refusal.to_string(), now);
+        refusals.note(&identity, refusal.name(), &refusal.to_string(), now);
         if refusal.is_of_limit() && view.client.is_known() {
-            self.log.refused(now, &who, refusal);
+            self.log.refused(now, &identity, refusal);
         }
     }
 
@@ -294,6 +323,7 @@ impl<N: Net> Answers<'_, N> {
         let wanted = wanted_by(client, server);
         let tracks = client.capabilities & cap::SESSION_TRACK != 0;
         let shape = Shape {
+            hides_gtids: false,
             deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
             track: tracks.then_some(&*wanted),
             mysql: server.flavour.is_mysql(),
@@ -322,8 +352,8 @@ impl<N: Net> Answers<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffers::packing::Packing;
     use crate::client::Client;
+    use crate::client::buffers::packing::Packing;
     use crate::client::clients::Clients;
     use crate::group::scripted::{Scripted, shared};
     use crate::group::shared::Shared;
@@ -352,7 +382,6 @@ mod tests {
         slow_readers: SlowReaders,
         packing: Packing,
         bulk: Bulk,
-        long_data: usize,
         lent: Vec<u8>,
     }
 
@@ -379,7 +408,6 @@ mod tests {
                 outputs: Meter::default(),
                 packing: Packing::default(),
                 bulk: Bulk::default(),
-                long_data: 0,
                 lent: Vec::new(),
             };
             (bench, key)
@@ -403,7 +431,6 @@ mod tests {
                 logs: &mut self.logs,
                 counts: &mut self.counts,
                 log: &mut self.log,
-                long_data: &mut self.long_data,
                 lent: &mut self.lent,
             }
         }

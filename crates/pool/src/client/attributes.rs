@@ -12,8 +12,8 @@
 //! cannot be read for certain is refused; what is kept of a statement (a definition, user
 //! variables, types of parameters) has no attribute in it.
 
-use crate::buffers::message::payload_of;
 use crate::client::Client;
+use crate::client::buffers::message::payload_of;
 use sql::lex::LexMode;
 use wire::attributes::{Form, header_len, put_reworded};
 use wire::packet::Malformed;

@@ -17,7 +17,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::observe::audit::end;
 use reactor::{Net, Slots};
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 
 /// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
@@ -33,9 +33,46 @@ pub(crate) struct Clients<S> {
     ends: HashMap<ClientId, &'static str>,
     /// Addresses that clients came from, while there is an audit trail: a socket that was reset
     /// does not tell it any more.
-    addresses: HashMap<ClientId, SocketAddr>,
+    addresses: Addresses,
     /// The last id that was given out, counted in this group, and whether it has begun again.
     counted: (u32, bool),
+}
+
+/// Addresses of clients, by slot. One of IPv4 takes six bytes: with thousands of idle clients an
+/// audit trail must not cost their memory.
+#[derive(Debug, Default)]
+struct Addresses {
+    /// Address and port; a port of 0 is none.
+    v4: Vec<([u8; 4], [u8; 2])>,
+    others: HashMap<ClientId, SocketAddr>,
+}
+
+const _: () = assert!(size_of::<([u8; 4], [u8; 2])>() == 6);
+
+impl Addresses {
+    fn note(&mut self, key: ClientId, address: SocketAddr) {
+        let IpAddr::V4(ip) = address.ip().to_canonical() else {
+            self.others.insert(key, address);
+            return;
+        };
+        let index = key.parts().0 as usize;
+        if self.v4.len() <= index {
+            // By an eighth, not by half: what is not used yet is paid for as well.
+            self.v4.reserve_exact(index + 1 - self.v4.len() + index / 8);
+            self.v4.resize(index + 1, Default::default());
+        }
+        self.v4[index] = (ip.octets(), address.port().to_be_bytes());
+    }
+
+    fn take(&mut self, key: ClientId) -> Option<SocketAddr> {
+        let (ip, port) = match self.v4.get_mut(key.parts().0 as usize) {
+            Some(noted) => std::mem::take(noted),
+            None => Default::default(),
+        };
+        let port = u16::from_be_bytes(port);
+        let v4 = (port != 0).then(|| SocketAddr::from((ip, port)));
+        v4.or_else(|| self.others.remove(&key))
+    }
 }
 
 impl<S> Default for Clients<S> {
@@ -44,7 +81,7 @@ impl<S> Default for Clients<S> {
             slots: Slots::default(),
             closing: Vec::new(),
             ends: HashMap::new(),
-            addresses: HashMap::new(),
+            addresses: Addresses::default(),
             counted: (0, false),
         }
     }
@@ -91,18 +128,27 @@ impl<S> Clients<S> {
         self.close_later(key);
     }
 
+    /// Closes a client with a reset. MariaDB ends so what is over its timeouts, and drivers tell it
+    /// from an end in order: the server has gone away (2006), and those that can connect again.
+    pub(crate) fn reset_later<N: Net<Sock = S>>(&mut self, key: ClientId, net: &mut N) {
+        if let Some(client) = self.slots.get(key) {
+            net.reset_on_close(client.transport.sock());
+        }
+        self.close_later(key);
+    }
+
     /// Notes the address that a client has come from.
     pub(crate) fn note_address<N: Net<Sock = S>>(&mut self, key: ClientId, net: &N) {
         let client = self.slots.get(key);
         if let Some(address) = client.and_then(|client| client.transport.peer(net)) {
-            self.addresses.insert(key, address);
+            self.addresses.note(key, address);
         }
     }
 
     /// Takes the reason for which a client leaves, and the address that was noted.
     pub(crate) fn take_end(&mut self, key: ClientId) -> (&'static str, Option<SocketAddr>) {
         let end = self.ends.remove(&key).unwrap_or(end::CLOSED);
-        (end, self.addresses.remove(&key))
+        (end, self.addresses.take(key))
     }
 
     /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
@@ -146,18 +192,18 @@ impl<S> Clients<S> {
         !self.closing.is_empty()
     }
 
-    /// An id for a new client of group `index` of so many `groups`.
-    pub(crate) fn next_id(&mut self, index: usize, groups: usize) -> u32 {
+    /// An id for a new client of group `index` of so many `groups`, of so many ids from the first.
+    pub(crate) fn next_id(&mut self, ids: (u32, u32), index: usize, groups: usize) -> u32 {
         let groups = u32::try_from(groups).unwrap_or(1);
         let index = u32::try_from(index).unwrap_or(0);
         loop {
             let (mut count, mut again) = self.counted;
             count += 1;
-            if count >= FIRST_ID / groups {
+            if count >= ids.1 / groups {
                 (count, again) = (0, true);
             }
             self.counted = (count, again);
-            let id = FIRST_ID + count * groups + index;
+            let id = ids.0 + count * groups + index;
             if !again || self.with_id(id).is_none() {
                 return id;
             }
@@ -187,7 +233,7 @@ impl<S> Clients<S> {
 mod tests {
     use super::*;
 
-    use crate::buffers::transport::Transport;
+    use crate::client::buffers::transport::Transport;
     use reactor::Time;
     use std::rc::Rc;
 
@@ -198,18 +244,45 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_given_back_once_and_takes_six_bytes_where_it_is_of_ipv4() {
+        let mut addresses = Addresses::default();
+        let key = |index| ClientId::from_parts(index, 1);
+        let v6: SocketAddr = "[2001:db8::1]:7".parse().unwrap();
+        let v4 = |index: u32| SocketAddr::from(([10, 0, 0, 1], u16::try_from(index).unwrap() + 1));
+        addresses.note(key(3), v6);
+        for index in (0..10_000).filter(|index| *index != 3) {
+            addresses.note(key(index), v4(index));
+        }
+        assert!(addresses.v4.capacity() <= 11_500 && addresses.others.len() == 1);
+        for (index, noted) in [(3, v6), (9_999, v4(9_999))] {
+            assert_eq!(addresses.take(key(index)), Some(noted));
+            assert_eq!(addresses.take(key(index)), None);
+        }
+        assert_eq!(addresses.take(key(20_000)), None);
+    }
+
+    #[test]
     fn ids_tell_their_group_and_are_in_use_once() {
         let (index, groups) = (2, 3);
         let mut clients = Clients::default();
-        let first = clients.next_id(index, groups);
+        let first = clients.next_id((FIRST_ID, FIRST_ID), index, groups);
         assert_eq!(first, FIRST_ID + 3 + 2);
         let here = clients.insert(client(first));
-        assert_eq!(clients.next_id(index, groups), FIRST_ID + 6 + 2);
+        assert_eq!(
+            clients.next_id((FIRST_ID, FIRST_ID), index, groups),
+            FIRST_ID + 6 + 2
+        );
         // The counter is at its end: the id of who is here is left out, and found.
         clients.count_on(FIRST_ID / 3 - 1, false);
-        assert_eq!(clients.next_id(index, groups), FIRST_ID + 2);
+        assert_eq!(
+            clients.next_id((FIRST_ID, FIRST_ID), index, groups),
+            FIRST_ID + 2
+        );
         assert_eq!(clients.counted_to(), (0, true));
-        assert_eq!(clients.next_id(index, groups), FIRST_ID + 6 + 2);
+        assert_eq!(
+            clients.next_id((FIRST_ID, FIRST_ID), index, groups),
+            FIRST_ID + 6 + 2
+        );
         assert_eq!(clients.with_id(first), Some(here));
         assert_eq!(
             clients.with_id(FIRST_ID + 6 + 2),

@@ -20,12 +20,13 @@
 //! Invariants: frames are numbered from 0 with each command and go on through its reply, as a
 //! server numbers them; the last uncompressed packet is the OK of the login.
 
-use crate::buffers::packing::{Packing, STEP_MAX, STEP_MIN};
-use crate::buffers::room::{INPUT_FREE, make_room};
+use crate::client::buffers::packing::{Packing, STEP_MAX, STEP_MIN};
+use crate::client::buffers::room::{INPUT_FREE, make_room};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
 use reactor::{Net, Read};
+use session::meter::Meter;
 use wire::compressed::{Body, Broken, FrameHeader, HEADER_LEN};
 
 /// Bytes unpacked at once.
@@ -149,7 +150,7 @@ impl<S> Client<S> {
     pub(crate) fn read_frames<N: Net<Sock = S>>(
         &mut self,
         net: &mut N,
-        tls_bytes: &mut usize,
+        tls_bytes: &Meter,
         lacking: usize,
     ) -> Option<Read> {
         if !self.transport.is_readable() || self.is_closing() {
@@ -194,7 +195,7 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffers::packing::Compression;
+    use crate::client::buffers::packing::Compression;
     use crate::group::scripted::{Scripted, shared};
     use crate::group::tokens::ClientId;
     use reactor::{Event, Time};
@@ -306,12 +307,12 @@ mod tests {
             incoming: vec![b'x'; 10 * STEP_MAX],
             ..Scripted::default()
         };
-        let mut tls_bytes = 0;
-        let read = client.read_frames(&mut net, &mut tls_bytes, usize::MAX);
+        let tls_bytes = Meter::default();
+        let read = client.read_frames(&mut net, &tls_bytes, usize::MAX);
         assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MAX));
-        let read = client.read_frames(&mut net, &mut tls_bytes, 1);
+        let read = client.read_frames(&mut net, &tls_bytes, 1);
         assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MIN));
         client.set_closing();
-        assert!(client.read_frames(&mut net, &mut tls_bytes, 1).is_none());
+        assert!(client.read_frames(&mut net, &tls_bytes, 1).is_none());
     }
 }

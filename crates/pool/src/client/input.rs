@@ -10,8 +10,8 @@
 //! more of an unfinished command is neither read nor unpacked; what may hold a password is wiped
 //! from what is lent.
 
-use crate::buffers::lent::Lent;
-use crate::buffers::room::Inputs;
+use crate::client::buffers::lent::Lent;
+use crate::client::buffers::room::Inputs;
 use crate::client::clients::Clients;
 use crate::client::compression::PIECE;
 use crate::client::{Client, ClientState};
@@ -23,6 +23,7 @@ use crate::limits::unfinished::{InputRoom, Takes};
 use crate::observe::audit::end;
 use crate::observe::figures::counts::Counts;
 use reactor::{Net, Read};
+use session::meter::Meter;
 use std::io;
 use wire::packet::{Frame, frame};
 use wire::wiped::wipe;
@@ -47,7 +48,7 @@ pub(crate) struct FromClient<'a, N: Net> {
     pub(crate) inputs: &'a mut Inputs,
     pub(crate) lent: &'a mut Lent,
     /// Bytes that TLS takes.
-    pub(crate) tls_bytes: &'a mut usize,
+    pub(crate) tls_bytes: &'a Meter,
     /// Steps of handshakes that may still be made in this turn.
     pub(crate) handshakes_left: &'a mut usize,
 }
@@ -91,10 +92,10 @@ impl<N: Net> FromClient<'_, N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let in_lane = client.place.is_in_lane();
-        if in_lane || client.waits_to_log_in() {
+        let in_queue = client.place.is_in_queue();
+        if in_queue || client.waits_to_log_in() {
             // Nothing of its statement has been executed, and nobody is there for the reply.
-            self.counts.gave_up += u64::from(in_lane);
+            self.counts.gave_up += u64::from(in_queue);
             self.clients.close_for(key, end::DISCONNECTED);
         }
     }
@@ -321,7 +322,7 @@ mod tests {
         counts: Counts,
         inputs: Inputs,
         lent: Lent,
-        tls_bytes: usize,
+        tls_bytes: Meter,
         handshakes_left: usize,
     }
 
@@ -344,7 +345,7 @@ mod tests {
                 counts: Counts::default(),
                 inputs: Inputs::default(),
                 lent: Lent::default(),
-                tls_bytes: 0,
+                tls_bytes: Meter::default(),
                 handshakes_left: 1,
             };
             bench.comes(key, incoming);
@@ -373,7 +374,7 @@ mod tests {
                 counts: &mut self.counts,
                 inputs: &mut self.inputs,
                 lent: &mut self.lent,
-                tls_bytes: &mut self.tls_bytes,
+                tls_bytes: &self.tls_bytes,
                 handshakes_left: &mut self.handshakes_left,
             }
         }

@@ -13,13 +13,15 @@
 //! Invariants: a client's next command waits until what its session stands at is known; a backend
 //! about which something is still to be asked serves nobody else.
 
+use serde::{Deserialize, Serialize};
 use session::text::Text;
 use sql::classify::Statement;
 use sql::lex::LexMode;
 use sql::unscoped::retold;
 
-/// Variables that a client's statements may have set on its backend.
-#[derive(Debug, Default)]
+/// Variables that a client's statements may have set on its backend. It goes to another process
+/// with that backend if there is nothing of the fields that stay behind ([`Modified::goes_along`]).
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Modified {
     /// User variables.
     pub(crate) names: Vec<Text>,
@@ -27,14 +29,17 @@ pub(crate) struct Modified {
     pub(crate) fresh: bool,
     /// It depends on user variables that its client has never set, so that none of others may be
     /// left on its backend (see [`crate::group::backends::session_reset`]).
+    #[serde(skip)]
     pub(crate) needs_none_left: bool,
     /// SETs by which the server reports what was set in another form.
+    #[serde(skip)]
     pub(crate) sets: Vec<Vec<u8>>,
     /// The statement in front of them failed.
     pub(crate) failed: bool,
     /// Number of times that the clock may have to be read until it is known to go on or stand.
     pub(crate) clock: u8,
     /// Answers that are to come before the client's next command.
+    #[serde(skip)]
     pub(crate) awaited: usize,
 }
 

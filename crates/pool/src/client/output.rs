@@ -9,7 +9,7 @@
 //! Invariants: bytes go out in the order in which they were sent here; a client whose connection is
 //! broken is noted to be closed, and gets no more.
 
-use crate::buffers::packing::Packing;
+use crate::client::buffers::packing::Packing;
 use crate::client::clients::Clients;
 use crate::client::{ClientState, Output};
 use crate::group::shared::Shared;
@@ -83,6 +83,13 @@ impl<N: Net> ToClient<'_, N> {
         compression.seq = packer.pack_as(algorithm, seq, bytes, &mut frames);
         self.send_bytes(key, &frames);
         self.packing.frames = frames;
+    }
+
+    /// Sends what was kept; goes on reading the client's backend when all of it is gone.
+    pub(crate) fn flush_and_read_on(&mut self, key: ClientId) {
+        if let Some(backend) = self.flush(key) {
+            self.bulk.read_at_once(backend);
+        }
     }
 
     /// Sends what was kept; when all of it is gone, says which backend is to be read

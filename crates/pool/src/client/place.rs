@@ -1,15 +1,15 @@
-//! A client's place in line: since when its command waits, in which lane, and with what claim; and
+//! A client's place in line: since when its command waits, in which queue, and with what claim; and
 //! when and as what the client has come ([`Arrival`]), for which a place has room.
 //!
 //! The place is named by the moment at which the command came, which no other command has. A
-//! command keeps it when it leaves the lane and comes back (its backend was lost, something is
+//! command keeps it when it leaves the queue and comes back (its backend was lost, something is
 //! read back first), and until it is sent.
 //!
-//! Invariant: what stands in a lane has a place.
+//! Invariant: what stands in a queue has a place.
 
 use crate::observe::programs::Program;
-use crate::scheduler::lane::LaneName;
 use crate::scheduler::priority::Priority;
+use crate::scheduler::queue::QueueName;
 use reactor::Time;
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use std::time::Duration;
 enum Held {
     /// It has none yet.
     No,
-    /// It has, and does not stand in a lane.
+    /// It has, and does not stand in a queue.
     Outside,
-    /// It stands in its lane.
-    InLane,
+    /// It stands in its queue.
+    InQueue,
 }
 
 /// Arrival of a client: since when it is connected, and the program that it is.
@@ -52,11 +52,11 @@ impl Arrival {
 #[derive(Debug)]
 pub(crate) struct Place {
     since: Time,
-    /// Times in a row that it may still use the high lane.
+    /// Times in a row that it may still use the high queue.
     tickets: u32,
     bytes: u32,
     held: Held,
-    lane: LaneName,
+    queue: QueueName,
     pub(crate) arrival: Arrival,
     /// Queue of its statements, if its session has named one.
     pub(crate) priority: Option<Priority>,
@@ -71,7 +71,7 @@ impl Place {
             tickets: 0,
             bytes: 0,
             held: Held::No,
-            lane: LaneName::Low,
+            queue: QueueName::Low,
             priority: None,
         }
     }
@@ -88,8 +88,8 @@ impl Place {
 
     /// Its command has been sent, or is not to be sent: the next one gets a place of its own.
     pub(crate) fn give_up(&mut self) {
-        // A login stands in its lane when its packet is used up.
-        if !self.is_in_lane() {
+        // A login stands in its queue when its packet is used up.
+        if !self.is_in_queue() {
             self.held = Held::No;
         }
     }
@@ -101,49 +101,49 @@ impl Place {
         }
     }
 
-    /// Its command, of so many bytes, stands in a lane now.
-    pub(crate) fn enter(&mut self, lane: LaneName, since: Time, bytes: usize) {
-        self.held = Held::InLane;
-        self.lane = lane;
+    /// Its command, of so many bytes, stands in a queue now.
+    pub(crate) fn enter(&mut self, queue: QueueName, since: Time, bytes: usize) {
+        self.held = Held::InQueue;
+        self.queue = queue;
         self.since = since;
         self.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
-    /// It stands in the high lane from now on, at the same place.
+    /// It stands in the high queue from now on, at the same place.
     pub(crate) fn raise(&mut self) {
-        self.lane = LaneName::High;
+        self.queue = QueueName::High;
     }
 
-    /// It stands in the lane no more, and keeps its place.
+    /// It stands in the queue no more, and keeps its place.
     pub(crate) fn leave(&mut self) {
-        if self.is_in_lane() {
+        if self.is_in_queue() {
             self.held = Held::Outside;
         }
     }
 
-    /// True if it stands in a lane.
-    pub(crate) fn is_in_lane(&self) -> bool {
-        self.held == Held::InLane
+    /// True if it stands in a queue.
+    pub(crate) fn is_in_queue(&self) -> bool {
+        self.held == Held::InQueue
     }
 
-    /// True if its command has a place, in a lane or not.
+    /// True if its command has a place, in a queue or not.
     pub(crate) fn is_held(&self) -> bool {
         self.held != Held::No
     }
 
-    /// True if the lane's entry of this moment is its own.
+    /// True if the queue's entry of this moment is its own.
     pub(crate) fn stands_since(&self, since: Time) -> bool {
-        self.is_in_lane() && self.since == since
+        self.is_in_queue() && self.since == since
     }
 
-    /// Since when its command waits; names its place in the lane.
+    /// Since when its command waits; names its place in the queue.
     pub(crate) fn since(&self) -> Time {
         self.since
     }
 
-    /// The lane it waits in, or waited in last.
-    pub(crate) fn lane(&self) -> LaneName {
-        self.lane
+    /// The queue it waits in, or waited in last.
+    pub(crate) fn queue(&self) -> QueueName {
+        self.queue
     }
 
     /// Bytes of the command with which it waits.
@@ -151,7 +151,7 @@ impl Place {
         self.bytes as usize
     }
 
-    /// It may use the high lane so many times in a row.
+    /// It may use the high queue so many times in a row.
     pub(crate) fn give_tickets(&mut self, tickets: u32) {
         self.tickets = tickets;
     }
@@ -178,14 +178,14 @@ mod tests {
         let mut place = Place::none(Time(1));
         assert!(!place.is_held() && place.take(Time(5)));
         assert!(!place.take(Time(9)), "it has one");
-        place.enter(LaneName::High, Time(5), 70);
+        place.enter(QueueName::High, Time(5), 70);
         assert!(place.stands_since(Time(5)) && !place.stands_since(Time(9)));
-        place.enter(LaneName::Low, Time(5), 70);
+        place.enter(QueueName::Low, Time(5), 70);
         place.raise();
         assert!(place.stands_since(Time(5)), "it is the same place");
         place.leave();
-        assert!(place.is_held() && !place.is_in_lane());
-        assert_eq!((place.since(), place.lane()), (Time(5), LaneName::High));
+        assert!(place.is_held() && !place.is_in_queue());
+        assert_eq!((place.since(), place.queue()), (Time(5), QueueName::High));
         assert_eq!(place.bytes(), 70);
         place.give_up();
         assert!(place.take(Time(9)));

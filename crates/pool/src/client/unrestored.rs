@@ -48,8 +48,6 @@ pub(crate) struct Unrestored {
     pub(crate) leaves: bool,
     /// Its statement may have run in another state, with conditions that nobody knows.
     pub(crate) may_have_run: bool,
-    /// Bytes of long data that went with its command.
-    pub(crate) long_data: usize,
 }
 
 impl<S> Client<S> {
@@ -57,6 +55,14 @@ impl<S> Client<S> {
     pub(crate) fn is_left_there(&self) -> bool {
         let there = self.last.pending.changed.without(Properties::FOUND_ROWS);
         !there.is_empty() || self.modified.is_some()
+    }
+
+    /// True if its session can go on without its backend, but for a transaction and for answers
+    /// about its last statement.
+    pub(crate) fn survives_backend(&self) -> bool {
+        let values = Properties::FOUND_ROWS.union(Properties::INSERT_ID);
+        let there = self.last.pending.changed.without(values);
+        there.is_empty() && self.modified.is_none() && !self.is_held()
     }
 
     /// True if anything of it goes with its backend, between two statements: what holds it there,
@@ -84,19 +90,17 @@ impl<S> Client<S> {
                 refusal: Refusal::Unrestored(words),
                 leaves: gone || !self.change_state(ClientState::Idle, now),
                 may_have_run: true,
-                long_data: 0,
             };
         }
         let held = error.served && self.is_held();
         let gone = error.keeps || held || self.is_left_there();
         if self.under_way().is_some_and(|under_way| under_way.ahead) {
-            let long_data = self.drop_command();
+            self.drop_command();
             let moved = self.change_state(ClientState::Idle, now);
             return Unrestored {
                 refusal: Refusal::Restore(words),
                 leaves: gone || !moved,
                 may_have_run: false,
-                long_data,
             };
         }
         self.give_up_refused(error.code, sessions, schemas);
@@ -114,7 +118,6 @@ impl<S> Client<S> {
             },
             leaves: gone || !moved,
             may_have_run: false,
-            long_data: 0,
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::cluster::Cluster;
 use crate::cluster::traits::Traits;
 use crate::server::probe::{Connection, Fault, ProbeError, log_in_at};
-use ::cluster::{Failure, Observation, Report, ServerId, Traffic, questions};
+use ::cluster::{Failure, Observation, Report, ServerId, questions};
 use reactor::{Address, Time};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Cluster {
                 at: begun.0 / 1_000_000,
                 took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 answer,
-                traffic: Traffic::default(),
+                traffic: self.reads().on[id.index()].take(),
             };
             let again = self.noted(observation, at);
             trigger.pause(GAP);

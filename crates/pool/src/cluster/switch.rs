@@ -3,18 +3,22 @@
 //! The console holds what is new, and waits for the end of all transactions. Then the old writer is
 //! set read-only, the new one is waited for until it has everything, by the old one's GTIDs, and
 //! promoted: by the pool's own statements, or by a program of the operator's. Galera's nodes all
-//! take writes: there nothing of this is needed.
+//! take writes: there nothing of this is needed. A group elects whom it is asked to, and Aurora
+//! whom the program asks for: they see to it themselves that there is one writer.
 //!
-//! Invariant: the old writer takes writes again only if it is certain that the new one does not.
+//! Invariant: the old writer takes writes again only if it is certain that the new one does not:
+//! behind a promotion that failed it is set read-only first.
 
 use crate::cluster::{Cluster, now_ms};
 use crate::server::probe::{Connection, ProbeError, log_in_at};
 use ::cluster::{Kind, ServerId, State};
 use reactor::Time;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
-use wire::handshake::is_of_mariadb;
+use wire::handshake::{Greeting, is_of_mariadb};
 
 /// Interval at which a program that runs is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -25,6 +29,9 @@ pub(crate) struct Switch<'a> {
     to: ServerId,
     _only: MutexGuard<'a, ()>,
 }
+
+/// Time that a switchover took; or for which the new writer, which is in force, was not reached.
+pub(crate) type Switched = Result<Duration, Duration>;
 
 /// Failure of a promotion.
 enum Unpromoted {
@@ -101,47 +108,69 @@ impl Cluster {
         self.switch_max
     }
 
-    /// Switches over while no statement begins. Gives the time that it took.
+    /// Switches over while no statement begins. Gives the time that it took, or the time within
+    /// which the new writer could not be reached.
     ///
     /// # Errors
     /// A sentence: the old writer is written to on.
-    pub(crate) fn carry_out(&self, switch: &Switch<'_>) -> Result<Duration, String> {
+    pub(crate) fn carry_out(&self, switch: &Switch<'_>) -> Result<Switched, String> {
         let begun = Time::now();
-        if self.kind() != Kind::Galera {
-            let exchanged = self.exchange(switch);
-            self.ask_now();
-            exchanged?;
-        }
+        let moved = match self.kind() {
+            Kind::Galera => Ok(()),
+            Kind::GroupReplication => self.elect(switch),
+            Kind::Aurora => match self.run_command(switch) {
+                Ok(false) => Err("with Aurora promote_command must do it".into()),
+                done => done.map(|_| ()),
+            },
+            Kind::Replication | Kind::Rds => self.exchange(switch),
+        };
+        self.ask_now();
+        moved?;
         {
             let known = &mut *self.known();
             let why = "an operator has switched over to it";
             let view = (known.view).switched(switch.to, why, now_ms());
             self.put_in_force(known, view);
         }
-        self.await_writer(begun)
+        Ok(self.await_writer(begun))
     }
 
     /// Waits until statements can go to the writer.
-    fn await_writer(&self, begun: Time) -> Result<Duration, String> {
+    fn await_writer(&self, begun: Time) -> Switched {
         loop {
             let now = Time::now();
-            if self.upstream.address(now).is_ok() || now.since(begun) > self.switch_max * 4 {
-                return Ok(now.since(begun));
+            let took = now.since(begun);
+            if self.upstream.address(now).is_ok() {
+                return Ok(took);
+            }
+            if took > self.switch_max * 4 {
+                return Err(took);
             }
             reactor::pause(LOOK_EVERY);
         }
     }
 
+    /// A connection to a server, on which a read that waits for the end of a step ends behind it.
+    fn connect(&self, id: ServerId) -> Result<(Connection, Greeting), String> {
+        let longest = self.switch_max + Duration::from_secs(2);
+        let place = &self.members[id.index()].place;
+        log_in_at(place, &self.settings(), longest).map_err(|error| error.why)
+    }
+
+    /// Has the group elect the new server.
+    fn elect(&self, switch: &Switch<'_>) -> Result<(), String> {
+        if self.run_command(switch)? {
+            return Ok(());
+        }
+        let (mut new, _) = self.connect(switch.to)?;
+        let elected = new.query("SELECT group_replication_set_as_primary(@@server_uuid)");
+        elected.map(|_| ()).map_err(|error| error.why)
+    }
+
     /// Makes the old writer read-only, and then the new server writable.
     fn exchange(&self, switch: &Switch<'_>) -> Result<(), String> {
-        let connect = |id: ServerId| {
-            let place = &self.members[id.index()].place;
-            // A read that waits for the end of a step ends behind it.
-            let longest = self.switch_max + Duration::from_secs(2);
-            log_in_at(place, &self.settings(), longest).map_err(|error| error.why)
-        };
-        let (mut old, greeting) = connect(switch.from)?;
-        let (mut new, _) = connect(switch.to)?;
+        let (mut old, greeting) = self.connect(switch.from)?;
+        let (mut new, _) = self.connect(switch.to)?;
         let is_mariadb = is_of_mariadb(&String::from_utf8_lossy(&greeting.version));
         let texts = if is_mariadb { &MARIADB } else { &MYSQL };
         let held = old.query(texts.hold).map_err(|error| error.why);
@@ -150,14 +179,14 @@ impl Cluster {
             .and_then(|_| self.promote(switch, texts, &mut old, &mut new));
         match promoted {
             Ok(()) => Ok(()),
-            Err(Unpromoted::Surely(why)) => match old.query(texts.release) {
-                Ok(_) => Err(why),
-                Err(error) => Err(format!("{why}; '{}' failed: {}", texts.release, error.why)),
+            Err(Unpromoted::Surely(why)) => Err(release(&mut old, texts, why)),
+            Err(Unpromoted::Perhaps(why)) => match new.query(texts.hold) {
+                Ok(_) => Err(release(&mut old, texts, why)),
+                Err(_) => Err(format!(
+                    "{why}; the old writer stays read-only, since the new one may take writes: \
+                     look at both (SHOW SERVERS)"
+                )),
             },
-            Err(Unpromoted::Perhaps(why)) => Err(format!(
-                "{why}; the old writer stays read-only, since the new one may take writes: look \
-                 at both (SHOW SERVERS)"
-            )),
         }
     }
 
@@ -213,6 +242,7 @@ impl Cluster {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
         let begun = Time::now();
@@ -222,7 +252,10 @@ impl Cluster {
                 Ok(Some(status)) => return Err(failed(status.to_string())),
                 Err(error) => return Err(failed(error.to_string())),
                 Ok(None) if Time::now().since(begun) > self.switch_max => {
-                    let _ = child.kill();
+                    // What it has started ends with it.
+                    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+                        let _ = kill_process_group(group, Signal::KILL);
+                    }
                     let _ = child.wait();
                     let within = self.switch_max.as_millis();
                     return Err(failed(format!("it did not end within {within} ms")));
@@ -230,6 +263,14 @@ impl Cluster {
                 Ok(None) => reactor::pause(LOOK_EVERY),
             }
         }
+    }
+}
+
+/// Lets the old writer take writes again, and says why.
+fn release(old: &mut Connection, texts: &Texts, why: String) -> String {
+    match old.query(texts.release) {
+        Ok(_) => why,
+        Err(error) => format!("{why}; {}", error.why),
     }
 }
 

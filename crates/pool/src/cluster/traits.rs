@@ -27,6 +27,8 @@ pub(crate) struct Traits {
     /// Collation and capabilities in its greeting.
     greeting: (u8, u32),
     asked: Vec<Text>,
+    /// It numbers its transactions, for those that replicate from it.
+    numbers: bool,
 }
 
 impl Traits {
@@ -37,8 +39,15 @@ impl Traits {
     ) -> Result<Traits, ProbeError> {
         let version = String::from_utf8_lossy(&greeting.version).into_owned();
         let asked = connection.query(QUESTION)?.into_iter().next();
+        let is_mariadb = is_of_mariadb(&version);
+        let numbers = match is_mariadb {
+            true => "SELECT @@global.log_bin",
+            false => "SELECT @@global.gtid_mode",
+        };
+        let numbers = connection.query(numbers)?.into_iter().flatten().next();
         Ok(Traits {
-            is_mariadb: is_of_mariadb(&version),
+            is_mariadb,
+            numbers: numbers.is_some_and(|value| matches!(&*value, b"1" | b"ON")),
             version: own_version(&version).to_owned(),
             greeting: (greeting.collation, greeting.capabilities),
             asked: asked.unwrap_or_default(),
@@ -55,6 +64,11 @@ impl Traits {
         }
         let [ours, theirs] = [self, other].map(|of| of.asked.first());
         (ours != theirs).then(|| format!("another {}", difference(0, ours, theirs)))
+    }
+
+    /// True if it numbers its transactions.
+    pub(super) fn numbers(&self) -> bool {
+        self.numbers
     }
 
     /// Traits that differ and may.
@@ -95,6 +109,7 @@ mod tests {
             is_mariadb: is_of_mariadb(version),
             version: version.into(),
             greeting: (45, 7),
+            numbers: true,
             asked: asked.map(|text| Text::from(text.as_bytes())).to_vec(),
         }
     }

@@ -15,15 +15,17 @@ use crate::auth::verifier::Verifier;
 use crate::config::mistakes::Mistakes;
 use crate::config::row::{Keys, Row, Value};
 use crate::config::rows::{
-    ClusterKeys, ConsoleKeys, Limits, MemberKeys, OtelKeys, Require, SERVER, ServerKeys, Settings,
-    USER_ROWS, UserAuth, UserKeys, account_source,
+    ClusterKeys, ConsoleKeys, FleetKeys, Limits, MemberKeys, OtelKeys, Require, SERVER, ServerKeys,
+    Settings, USER_ROWS, UserAuth, UserKeys, account_source,
 };
 use crate::config::secret::Typed;
 use crate::config::{
     AccountSource, ClusterSettings, ConsoleAccount, ConsoleSettings, Origin, OtelSettings,
     SERVER_ACCOUNTS, User,
 };
+use crate::scheduler::priority::ReadFrom;
 use crate::server::upstream::Place;
+use cluster::fleet::UNITS_MAX;
 use cluster::{SERVERS_MAX, ServerSettings};
 use reactor::Address;
 use std::path::Path;
@@ -176,7 +178,7 @@ pub(super) fn check_cluster(
             name: member.name,
             address,
             role: member.role,
-            weight: 1,
+            weight: member.weight,
         });
         places.push(member.address);
     }
@@ -190,6 +192,7 @@ pub(super) fn check_cluster(
             fall: typed.fall,
             fall_ms: ms(typed.fall_after),
             writer_lost: typed.writer_lost,
+            lag_ms_max: ms(typed.read_lag_max),
             ask_ms: ms(typed.ask),
             ask_again_ms: ms(typed.ask).div_ceil(4),
             stale_ms: defaults.stale_ms.max(3 * ms(typed.ask)),
@@ -199,7 +202,50 @@ pub(super) fn check_cluster(
         answer_max: typed.answer_max,
         switch_max: typed.switch_max,
         promote_command: typed.promote_command,
+        read_wait_max: typed.read_wait_max,
+        read_dry_run: typed.read_dry_run,
     }))
+}
+
+/// All backends of a fleet are of one server, whose locks they hold.
+pub(super) fn check_reads(settings: &Settings) -> Result<(), String> {
+    let is_read = |user: &User| user.limits.read_from != ReadFrom::Writer;
+    match settings.fleet.is_some() && settings.users.iter().any(is_read) {
+        true => {
+            Err("fleet.name: expected read_from = \"writer\": pools of a fleet read there".into())
+        }
+        false => Ok(()),
+    }
+}
+
+/// Limits that are shared have few enough units.
+pub(super) fn check_units(settings: &Settings) -> Result<(), String> {
+    let accounts = settings.users.iter();
+    let accounts = accounts.filter_map(|user| {
+        settings.account_max(&user.backend_user, |limits| limits.account_backends_max)
+    });
+    let largest = accounts.chain([settings.backends_max]).max();
+    match largest.filter(|it| settings.fleet.is_some() && *it > UNITS_MAX) {
+        Some(it) => Err(format!(
+            "fleet.name: expected backends_max and account_backends_max of at most {UNITS_MAX}, \
+             got {it}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Name of the fleet, if there is one.
+pub(super) fn check_fleet(keys: &Keys, mistakes: &mut Mistakes) -> Option<Option<String>> {
+    let read = FleetKeys::from_keys;
+    let typed = mistakes.section(FleetKeys::note_mistakes, read, keys, None)?;
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    if let Some(name) = &typed.name
+        && !((1..=20).contains(&name.len()) && name.chars().all(is_plain))
+    {
+        let why = "name: expected 1 to 20 of a-z, 0-9, _ and -";
+        mistakes.add(keys.placed(keys.name_of(why)));
+    }
+    Some(typed.name)
 }
 
 /// Least bytes of the token for commands over HTTP.

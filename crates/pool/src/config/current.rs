@@ -89,6 +89,7 @@ impl Settings {
         self.keep_what_is_fixed(old);
         self.compare_passwords(old, &mut changes);
         (self.backend, self.cluster) = (old.backend.clone(), old.cluster.clone());
+        self.fleet.clone_from(&old.fleet);
         let name = |of: &Settings| of.monitor.as_ref().map(|(name, _)| name.clone());
         if name(self) != name(old) {
             self.monitor = old.monitor.clone();
@@ -159,7 +160,10 @@ impl Settings {
             .map(|(at, key)| (key, at))
             .collect();
         for before in &old.users {
-            let same = places.get(&key(before)).and_then(|at| new[*at].take());
+            // One that was removed may have stood for an account of the server.
+            let again = (before.name.clone(), before.origin == Origin::Removed);
+            let place = places.get(&key(before)).or_else(|| places.get(&again));
+            let same = place.and_then(|at| new[*at].take());
             let user = match same {
                 Some(mut user) => {
                     user.usage = before.usage.clone();
@@ -293,6 +297,25 @@ mod tests {
         let mut fourth = settings("", &[("b", "password = \"other\""), A]);
         assert_eq!(fourth.follow(&third).unwrap(), Changes::default());
         assert_eq!(crate::config::accounts_of(&fourth.users).len(), 2);
+    }
+
+    #[test]
+    fn one_of_the_server_has_its_place_again() {
+        let of = |user: &str| {
+            let text = format!(
+                "listen = [\"127.0.0.1:1\"]\nauth = \"server\"\n[backend]\n\
+                 address = \"127.0.0.1:2\"\nmonitor_user = \"m\"\nmonitor_password = \"1\"\n\
+                 {user}"
+            );
+            Raw::parse(&text).unwrap().check().unwrap()
+        };
+        let limited = "[[user]]\nname = \"r\"\nauth = \"server\"\nclients_max = 1\n";
+        let with = of(limited);
+        let mut without = of("");
+        without.follow(&with).unwrap();
+        let mut again = of(limited);
+        again.follow(&without).unwrap();
+        assert_eq!(again.users.len(), with.users.len());
     }
 
     #[test]

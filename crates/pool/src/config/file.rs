@@ -11,7 +11,8 @@ use crate::auth::secret::Secret;
 use crate::config::mistakes::Mistakes;
 use crate::config::row::{At, Keys, Row, Value};
 use crate::config::rows::{
-    cluster_rows, console_rows, member_rows, otel_rows, server_rows, tls_rows, top_rows, user_rows,
+    cluster_rows, console_rows, fleet_rows, member_rows, otel_rows, server_rows, tls_rows,
+    top_rows, user_rows,
 };
 use crate::config::{Kind, PAGE, Raw};
 use std::sync::Arc;
@@ -25,8 +26,8 @@ const TWO_MEANINGS: &str = "expected above the first line in brackets, where it 
      connections to the server: move it there; a user's limit on backends that slow readers hold \
      is called slow_backends_max: if that is meant, write it";
 /// Names that stand in brackets.
-const HEADINGS: [&str; 7] = [
-    "backend", "server", "cluster", "tls", "console", "otel", "user",
+const HEADINGS: [&str; 8] = [
+    "backend", "server", "cluster", "fleet", "tls", "console", "otel", "user",
 ];
 /// Names that an error suggests in place of one that is unknown.
 const SUGGESTED_MAX: usize = 3;
@@ -44,6 +45,7 @@ impl Raw {
         match name {
             "backend" => Some((Table::Server, &mut self.server)),
             "cluster" => Some((Table::Cluster, &mut self.cluster)),
+            "fleet" => Some((Table::Fleet, &mut self.fleet)),
             "tls" => Some((Table::Tls, &mut self.tls)),
             "console" => Some((Table::Console, &mut self.console)),
             "otel" => Some((Table::Otel, &mut self.otel)),
@@ -262,6 +264,7 @@ pub(super) enum Table {
     Server,
     Member,
     Cluster,
+    Fleet,
     Tls,
     Console,
     Otel,
@@ -275,6 +278,7 @@ impl Table {
             Table::Server => Box::new(server_rows()),
             Table::Member => Box::new(member_rows()),
             Table::Cluster => Box::new(cluster_rows()),
+            Table::Fleet => Box::new(fleet_rows()),
             Table::Tls => Box::new(tls_rows()),
             Table::Console => Box::new(console_rows()),
             Table::Otel => Box::new(otel_rows()),
@@ -288,6 +292,7 @@ impl Table {
             Table::Server => "below [backend]",
             Table::Member => "below [[server]]",
             Table::Cluster => "below [cluster]",
+            Table::Fleet => "below [fleet]",
             Table::Tls => "below [tls]",
             Table::Console => "below [console]",
             Table::Otel => "below [otel]",

@@ -6,21 +6,22 @@ use super::PAGE;
 use crate::config::generated_page::check;
 use crate::config::row::{Absent, Kind, Row, grouped};
 use crate::config::rows::{
-    LIMIT_ROWS, USER_ROWS, cluster_rows, console_rows, member_rows, otel_rows, server_rows,
-    tls_rows, top_rows,
+    LIMIT_ROWS, USER_ROWS, cluster_rows, console_rows, fleet_rows, member_rows, otel_rows,
+    server_rows, tls_rows, top_rows,
 };
 use std::collections::BTreeSet;
 
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
 /// The headings in their order.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 13] = [
     "Listening",
     "Accounts",
     "TLS",
     "Watching",
     "The server",
     "Several servers",
+    "Several pools",
     "Scheduling",
     "Limits on clients",
     "Limits by address",
@@ -73,6 +74,7 @@ fn entries() -> Vec<Entry> {
     let server = server_rows().map(|row| of("backend.", row));
     let members = member_rows().map(|row| of("server.", row));
     let cluster = cluster_rows().map(|row| of("cluster.", row));
+    let fleet = fleet_rows().map(|row| of("fleet.", row));
     let tls = tls_rows().map(|row| of("tls.", row));
     let console = console_rows().map(|row| of("console.", row));
     let otel = otel_rows().map(|row| of("otel.", row));
@@ -81,6 +83,7 @@ fn entries() -> Vec<Entry> {
         .chain(server)
         .chain(members)
         .chain(cluster)
+        .chain(fleet)
         .chain(tls)
         .chain(console)
         .chain(otel)

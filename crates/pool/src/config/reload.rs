@@ -31,7 +31,7 @@ const BACKENDS_MAX: &str = "backends_max";
 /// Why nothing can be read again.
 const NO_SOURCE: &str = "this pool was not started from a command line";
 /// Changes of one kind that are told; of more, their number is.
-const TOLD_MAX: usize = 20;
+const LISTED_MAX: usize = 20;
 
 /// Reads settings and certificates again; what has changed, for people.
 ///
@@ -40,14 +40,14 @@ const TOLD_MAX: usize = 20;
 pub(crate) fn reload(shared: &Shared) -> Result<String, String> {
     certificates::renew(&shared.settings(), true);
     match read_again(shared) {
-        Ok(told) => {
-            note(Event::SettingsRead, format_args!("{told}"));
-            Ok(told)
+        Ok(report) => {
+            note(Event::SettingsRead, format_args!("{report}"));
+            Ok(report)
         }
         Err(why) => {
-            let told = format!("the settings of before go on: {why}");
-            note(Event::SettingsKept, format_args!("{told}"));
-            Err(told)
+            let report = format!("the settings of before go on: {why}");
+            note(Event::SettingsKept, format_args!("{report}"));
+            Err(report)
         }
     }
 }
@@ -66,14 +66,14 @@ fn read_again(shared: &Shared) -> Result<String, String> {
     let upgrades = settings.upgrade_on_reload && !changes.fixed.is_empty();
     shared.put_in_force(settings);
     source.has_put_in_force(raw);
-    let mut told = told(&changes);
+    let mut report = report(&changes);
     if upgrades {
         match signal_hook::low_level::raise(SIGUSR2) {
-            Ok(()) => told.push_str("; an upgrade begins (upgrade_on_reload)"),
-            Err(error) => told = format!("{told}; no upgrade can be begun: {error}"),
+            Ok(()) => report.push_str("; an upgrade begins (upgrade_on_reload)"),
+            Err(error) => report = format!("{report}; no upgrade can be begun: {error}"),
         }
     }
-    Ok(told)
+    Ok(report)
 }
 
 /// Has these settings follow those in force; what differs.
@@ -203,27 +203,27 @@ pub(crate) fn watch(shared: &Arc<Shared>) {
     }
 }
 
-fn told(changes: &Changes) -> String {
-    let list = |changes: &[String]| match changes.len().checked_sub(TOLD_MAX) {
+fn report(changes: &Changes) -> String {
+    let list = |changes: &[String]| match changes.len().checked_sub(LISTED_MAX) {
         None | Some(0) => changes.join(", "),
-        Some(more) => format!("{}, and {more} more", changes[..TOLD_MAX].join(", ")),
+        Some(more) => format!("{}, and {more} more", changes[..LISTED_MAX].join(", ")),
     };
-    let mut told = "settings were read again".to_owned();
+    let mut report = "settings were read again".to_owned();
     if *changes == Changes::default() {
-        told.push_str("; nothing has changed");
+        report.push_str("; nothing has changed");
     }
     if !changes.applied.is_empty() {
-        told = format!("{told}; in force now: {}", list(&changes.applied));
+        report = format!("{report}; in force now: {}", list(&changes.applied));
     }
     if !changes.fixed.is_empty() {
-        told = format!(
-            "{told}; only after an upgrade or a restart: {}",
+        report = format!(
+            "{report}; only after an upgrade or a restart: {}",
             list(&changes.fixed)
         );
     }
     if !changes.kept_by_upgrades.is_empty() {
         let kept = list(&changes.kept_by_upgrades);
-        told = format!("{told}; only after a restart: {kept}");
+        report = format!("{report}; only after a restart: {kept}");
     }
-    told
+    report
 }

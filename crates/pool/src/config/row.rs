@@ -342,15 +342,7 @@ pub(crate) fn grouped(number: u64) -> String {
     if number.is_power_of_two() && number >= 1 << 40 {
         return format!("2^{}", number.trailing_zeros());
     }
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    measure::number::thousands(number)
 }
 
 /// A value as it was written.

@@ -20,7 +20,7 @@ use crate::config::row::{UpToTwo, table, take, wrong_type};
 use crate::observe::audit::AuditLog;
 use crate::observe::log::statement::StatementLog;
 use crate::observe::log::{Level, LogFormat};
-use crate::scheduler::priority::{Mode, Priority};
+use crate::scheduler::priority::{Consistency, Mode, Priority, ReadFrom};
 use crate::scheduler::running_limit::Oversubscribe;
 use crate::server::proxy_protocol::ProxyProtocol;
 use crate::server::tls::{BackendTls, BackendTlsMode};
@@ -48,6 +48,8 @@ table! {
             backend: Place,
             /// The servers, where there are several.
             cluster: Option<ClusterSettings>,
+            /// Name of the fleet, where several pools share the server's connections.
+            fleet: Option<String>,
             /// Name and password of the account that asks for the pool itself; the first user's
             /// when not given.
             monitor: Option<(String, Secret)>,
@@ -116,7 +118,7 @@ table! {
                 .fixed()
             }
 
-            /// Group of that user, the only one that the pool has then.
+            /// Its only group then.
             run_as_group: Option<GroupNumber> {
                 .of(Kind::Text("the name or the number of a group"))
                 .or_nothing("that of `run_as_user`")
@@ -165,8 +167,8 @@ table! {
         section "Watching" {
             /// Serve metrics, health and a page over HTTP here: HOST:PORT.
             ///
-            /// See [Metrics and health](metrics.md). Everybody who reaches the address can read;
-            /// there is no login. Port 0 takes a free one, which is logged.
+            /// See [Metrics and health](metrics.md). Everybody who reaches the address can read.
+            /// Port 0 takes a free one, which is logged.
             http: Option<HttpAddress> {
                 .of(Kind::Text("HOST:PORT")).or_nothing("off").option("ADDRESS")
                 .fixed()
@@ -187,7 +189,7 @@ table! {
             }
 
             /// Statements counted by digest (text without values), for `SHOW STATEMENTS` and the
-            /// page. Beyond it, those not seen for longest are counted together. 0 counts none.
+            /// page. Those not seen for longest are counted together. 0 counts none.
             digests_max: usize { .number("statements", 0, 100_000).or_number(1000) .fixed() }
 
             /// Log statements that take this long or longer, their wait for a backend included.
@@ -211,7 +213,7 @@ table! {
             }
 
             /// Show what clients run in the console and on the page: off, masked (texts without
-            /// their values) or literal (with them, up to 4 KiB, for everybody who reads either).
+            /// their values) or literal (with them, up to 4 KiB).
             ///
             /// See [What runs](console.md#clients). Needs `digests_max`.
             statement_text: StatementLog {
@@ -229,8 +231,8 @@ table! {
                 .number("statements a second", 1, 1_000_000).or_number(1000)
             }
 
-            /// Write each login, failed login, change of user and end of a client here: the path of
-            /// a file, or `syslog`. See [Audit trail](signals-and-log.md#audit-trail).
+            /// Write logins, failed logins, changes of user and ends of clients here: a file, or
+            /// `syslog`. See [Audit trail](signals-and-log.md#audit-trail).
             audit_log: Option<AuditLog> {
                 .of(Kind::Text("the path of a file, or syslog")).or_nothing("off")
             }
@@ -252,14 +254,14 @@ table! {
         }
 
         section "The server" {
-            /// Connections to the server, over all groups; those being opened count. It is never
+            /// Connections to the server, over all groups; those being opened count. Never
             /// exceeded.
             ///
             /// Each group has an even share, at least one, and may borrow what others leave idle.
-            /// Lower in effect where the server takes fewer (`max_connections`, less [those that
-            /// the pool needs besides](sizing.md#connections-to-the-server) and two for
-            /// administrators); the log says so (`backends-max`). An account may have fewer: see
-            /// [Sizing](sizing.md#accounts-with-few-connections).
+            /// Lower where the server takes fewer (`max_connections`, less [those that the pool
+            /// needs besides](sizing.md#connections-to-the-server) and two for administrators;
+            /// event `backends-max`). An account may have
+            /// [fewer](sizing.md#accounts-with-few-connections).
             backends_max: usize {
                 .number("connections", 1, 100_000).or_number(64).option("N")
                 .default_words("64, or one for each 16,384 of clients_max")
@@ -269,8 +271,7 @@ table! {
             backends_min: usize { .number("connections", 0, 100_000).or_number(2) }
 
             /// Connections of each group for logins and statements of high priority only, at most
-            /// an eighth of its share. Keeps the pool usable when all others wait for one lock. See
-            /// also [Slow readers](slow-clients.md#slow-readers).
+            /// an eighth of its share. Keeps the pool usable when all others wait for one lock.
             backends_reserved: usize { .number("connections", 0, 1000).or_number(1) .fixed() }
 
             /// Close other connections to the server after being idle for this long.
@@ -305,11 +306,10 @@ table! {
                 .fixed()
             }
 
-            /// Prepared statements on the server (`Prepared_stmt_count`), never exceeded; at most
-            /// three quarters of the server's `max_prepared_stmt_count`. Each backend has an even
-            /// share, at least one, and closes the least recently used one before preparing
-            /// another. Clients may prepare more: statements closed on a backend are prepared again
-            /// when executed.
+            /// Prepared statements on the server, never exceeded; at most three quarters of its
+            /// `max_prepared_stmt_count`. Each backend has an even share, at least one, and closes
+            /// the least recently used one before preparing another. Clients may prepare more:
+            /// closed statements are prepared again when executed.
             prepared_max: usize {
                 .number("statements", 1, 4_194_304).or_number(8192)
                 .min_words("`backends_max`").default_words("8,192, or `backends_max`")
@@ -317,7 +317,7 @@ table! {
         }
 
         section "Scheduling" {
-            /// Groups: threads, each with its own clients and backends. Derived by default.
+            /// Groups: threads, each with its own clients and backends.
             ///
             /// As many as cores (of the control group's CPU quota); fewer where `backends_max` is
             /// less than 8 for each, or `pids.max` is too low; more where the descriptor limit
@@ -331,8 +331,7 @@ table! {
             /// makes the server fastest, or so many besides one for each core.
             ///
             /// The limit is this number plus one, times the number of cores or of groups, whichever
-            /// is less. Groups with waiting statements share it, at least one each. Backends held
-            /// by transactions and pins do not count while they run nothing. See
+            /// is less. Backends that run nothing do not count. See
             /// [Sizing](sizing.md#a-number-that-the-pool-finds).
             oversubscribe: Oversubscribe {
                 .number("backends", 0, 1000).or_word("auto", "the pool finds the number")
@@ -364,9 +363,8 @@ table! {
         section "Limits on clients" {
             /// Clients at once, over all groups.
             ///
-            /// Each group counts for itself and takes somewhat more than an even share, so the sum
-            /// may be exceeded a little, and one group may be full while others are not (mostly
-            /// over Unix sockets, which the kernel distributes less evenly).
+            /// Each group takes somewhat more than an even share, so the sum may be exceeded a
+            /// little, and one group may be full while others are not.
             clients_max: usize {
                 .number("clients", 1, 10_000_000).or_number(10_000).option("N")
             }
@@ -378,8 +376,7 @@ table! {
             /// Time limit for a client's login.
             login_max: Duration { .key("login_ms_max").milliseconds(1).or_number(30_000) }
 
-            /// Statements and logins that may wait in each group; then error 9502. The default is
-            /// no limit, since a client waits with one statement.
+            /// Statements and logins that may wait in each group; then error 9502.
             waiting_max: usize { .number("statements", 1, 10_000_000).or_number(10_000_000) }
 
             /// Longest wait of a statement for a backend. Then the client gets error 9501, and
@@ -409,12 +406,10 @@ table! {
                 .fixed()
             }
 
-            /// Behind SIGTERM, serve and accept for so long while `/readyz` fails already: load
-            /// balancers and kubelets go on sending clients for some seconds.
+            /// Behind SIGTERM, serve and accept for so long while `/readyz` fails already.
             drain_wait: Duration { .key("drain_wait_s").seconds(0, 3600).or_number(0) }
 
-            /// Then close the clients that hold nothing one after another over so long, so that not
-            /// all connect again at once.
+            /// Then close the clients that hold nothing one after another over so long.
             drain_spread: Duration { .key("drain_s").seconds(0, 3600).or_number(0) }
 
             /// Time limit of what follows, the [drain](signals-and-log.md#signals) itself.
@@ -640,9 +635,8 @@ table! {
     #[derive(Debug)]
     pub(crate) struct OtelKeys, OTEL_ROWS {
         section "Watching" {
-            /// Send metrics, and spans of logged statements, to the
-            /// [OpenTelemetry](opentelemetry.md) collector here: `http://HOST:PORT` or
-            /// `https://HOST:PORT`, with a path if its receiver has one.
+            /// Send metrics, and spans of logged statements, to this
+            /// [OpenTelemetry](opentelemetry.md) collector, with a path if its receiver has one.
             endpoint: Option<String> {
                 .of(Kind::Text("http://HOST:PORT or https://HOST:PORT")).or_nothing("off")
                 .fixed()
@@ -881,6 +875,21 @@ table! {
                 .of(Kind::OneOf(&["high", "low", "auto"])).or(Absent::Text("auto"))
             }
 
+            /// Server for reads: `writer`, `readers`, or `comments`: the writer, but for
+            /// statements that begin with `/* onramp_read_from=readers */`. See
+            /// [Several servers](several-servers.md#reads-elsewhere).
+            read_from: ReadFrom {
+                .of(Kind::OneOf(&["writer", "readers", "comments"])).or(Absent::Text("writer"))
+                .for_all("Several servers")
+            }
+
+            /// Writes that a read elsewhere sees for certain: those of its client (`session`), of
+            /// all clients of its user (`account`), or `none`.
+            read_consistency: Consistency {
+                .of(Kind::OneOf(&["session", "account", "none"])).or(Absent::Text("session"))
+                .for_all("Several servers")
+            }
+
             /// Statements with high priority by themselves: transactions, statements or none.
             ///
             /// See [Priority](sizing.md#priority).
@@ -944,6 +953,9 @@ table! {
                 .of(Kind::OneOf(&["auto", "writer", "reader", "off"])).or(Absent::Text("auto"))
                 .fixed()
             }
+
+            /// Share of the reads, beside the other servers'; 0: none.
+            weight: u32 { .number("shares", 0, 1000).or_number(1) .fixed() }
         }
     }
 }
@@ -992,6 +1004,36 @@ table! {
 
             /// Shortest time without an answer after which a silent server is down, besides.
             fall_after: Duration { .key("fall_ms").milliseconds(1).or_number(3000) .fixed() }
+
+            /// Greatest lag of a server that is read; it is read again from half of it on.
+            read_lag_max: Duration {
+                .key("read_lag_ms_max").milliseconds(0).or_number(10_000) .fixed()
+            }
+
+            /// Longest wait of a read on another server for the writes that it has to see; then the
+            /// writer answers.
+            read_wait_max: Duration {
+                .key("read_wait_ms_max").milliseconds(1).or_number(250) .fixed()
+            }
+
+            /// Counts which statements would go to another server, and sends them to the writer.
+            read_dry_run: bool { .of(Kind::Switch).or(Absent::Switch(false)) .fixed() }
+        }
+    }
+}
+
+table! {
+    /// Settings of the fleet, as typed.
+    #[derive(Debug)]
+    pub(crate) struct FleetKeys, FLEET_ROWS {
+        section "Several pools" {
+            /// Pools of this name in front of one server share `backends_max` and
+            /// `account_backends_max` ([several pools](several-pools.md)). Other limits, as
+            /// `clients_max`, are each pool's.
+            name: Option<String> {
+                .of(Kind::Text("1 to 20 of a-z, 0-9, _ and -")).or_nothing("this pool is alone")
+                .fixed()
+            }
         }
     }
 }
@@ -1015,6 +1057,11 @@ pub(crate) fn member_rows() -> impl Iterator<Item = &'static Row> {
 /// The keys of `[cluster]`.
 pub(crate) fn cluster_rows() -> impl Iterator<Item = &'static Row> {
     CLUSTER_ROWS.iter()
+}
+
+/// The keys of `[fleet]`.
+pub(crate) fn fleet_rows() -> impl Iterator<Item = &'static Row> {
+    FLEET_ROWS.iter()
 }
 
 /// The keys of `[tls]`.
@@ -1302,6 +1349,18 @@ impl FromValue for Level {
 impl FromValue for Mode {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         named(row, value, Mode::from_name)
+    }
+}
+
+impl FromValue for ReadFrom {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, ReadFrom::from_name)
+    }
+}
+
+impl FromValue for Consistency {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, Consistency::from_name)
     }
 }
 

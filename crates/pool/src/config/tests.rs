@@ -715,11 +715,7 @@ fn several_servers_stand_in_place_of_one_address() {
             "",
             "cluster: expected [[server]] too",
         ),
-        (
-            "",
-            &server("one", "h:1", "weight = 0"),
-            "unknown setting 'weight'",
-        ),
+        ("", &server("one", "h:1", "weigth = 0"), "is weight meant?"),
         (
             "",
             &server("one", "h:1", "role = \"x\""),
@@ -744,4 +740,25 @@ fn several_servers_stand_in_place_of_one_address() {
     assert!(pool("", &many(::cluster::SERVERS_MAX).collect::<String>()).is_ok());
     let error = pool("", &many(::cluster::SERVERS_MAX + 1).collect::<String>()).unwrap_err();
     assert!(error.contains("at most 64 [[server]]"), "{error}");
+}
+
+#[test]
+fn a_fleet_has_a_plain_name_and_few_enough_units() {
+    let settings = |top: &str, name: &str| {
+        let text = format!(
+            "{top}\nlisten = [\"127.0.0.1:1\"]\n[backend]\naddress = \"127.0.0.1:2\"\n\
+             [fleet]\nname = \"{name}\"\n[[user]]\nname = \"a\"\npassword = \"b\"\n"
+        );
+        Raw::parse(&text).and_then(Raw::check)
+    };
+    let good = settings("backends_max = 4096", &"n".repeat(20)).unwrap();
+    assert_eq!(good.fleet, Some("n".repeat(20)));
+    for name in ["", "Shop", "a'b", &"n".repeat(21)] {
+        let why = settings("", name).unwrap_err();
+        assert!(why.contains("name: expected 1 to 20"), "{why}");
+    }
+    let why = settings("backends_max = 4097", "shop").unwrap_err();
+    assert!(why.contains("at most 4096, got 4097"), "{why}");
+    let why = settings("read_from = \"comments\"", "shop").unwrap_err();
+    assert!(why.contains("expected read_from = \"writer\""), "{why}");
 }

@@ -20,9 +20,12 @@ use crate::backend::output::Written;
 use crate::backend::overdue::why_broken;
 use crate::backend::pools::DialEnd;
 use crate::backend::relay::{Stop, WHOLE_MAX};
-use crate::backend::{Backend, BackendState, InFlight, Pipeline, Purpose, READ_LEN_LONG};
+use crate::backend::{
+    Backend, BackendState, ForBackend, ForSession, InFlight, Purpose, READ_LEN_LONG,
+};
 use crate::client::ClientState;
 use crate::group::Group;
+use crate::group::backends::losses::{LossCause, REFUSED};
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::internal_replies::{After, OwnAnswer};
@@ -37,7 +40,9 @@ use std::io::{self, ErrorKind};
 use wire::attributes::put_query;
 use wire::checked::Breach;
 use wire::command::{Command, ReplyShape, put_command};
+use wire::errors::refuses_writes;
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
+use wire::reply::{ERR, ErrPacket};
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
@@ -63,13 +68,13 @@ impl<N: Net> Group<N> {
             return false;
         };
         if let Err(error) = self.net.connected(backend.transport.sock()) {
-            let address = self.shared.upstream.words(&backend.at);
+            let address = self.shared.upstream.words(backend.at());
             let why = format!("cannot connect to {address}: {error}");
             self.dial_failed(backend_id, &why, DialEnd::Unreached);
             return false;
         }
-        let header = backend.dial.as_mut().map(|dial| dial.take_header());
-        if let Some(header) = header.filter(|header| !header.is_empty()) {
+        let header = backend.take_header();
+        if !header.is_empty() {
             self.backend_writer().send(backend_id, &header);
         }
         true
@@ -160,7 +165,7 @@ impl<N: Net> Group<N> {
             None => {
                 let why = why_broken(error, self.settings.backend_silence_max);
                 match error.kind() {
-                    ErrorKind::ConnectionReset => self.lose_reset(backend, &why),
+                    ErrorKind::ConnectionReset => self.lose_as(backend, &why, LossCause::Reset),
                     _ => self.lose(backend, &why),
                 }
             }
@@ -215,7 +220,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Passes on what has come of the oldest reply; returns the bytes used.
-    fn digest_reply(&mut self, backend_id: BackendId, input: &[u8]) -> usize {
+    pub(crate) fn digest_reply(&mut self, backend_id: BackendId, input: &[u8]) -> usize {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return 0;
         };
@@ -226,7 +231,11 @@ impl<N: Net> Group<N> {
             match (last_words(input), is_awaited) {
                 (Some(words), _) => self.lose(backend_id, &words),
                 (None, _) if may_be_last_words(input) => {}
-                (None, true) => self.lose_by_breach(backend_id, &Breach::NUMBERED_0),
+                (None, true) => self.lose_as(
+                    backend_id,
+                    &words_of_breach(&Breach::NUMBERED_0),
+                    LossCause::Breach,
+                ),
                 (None, false) => self.lose(
                     backend_id,
                     "the server sent bytes that nobody had asked for",
@@ -235,6 +244,13 @@ impl<N: Net> Group<N> {
             return 0;
         };
         let is_relayed = command.purpose == Purpose::Statement;
+        let is_begun = !command.reply.reply().is_at_start();
+        if backend.is_reader() && is_relayed && !is_begun && command.kept > 0 && has_refusal(input)
+        {
+            // Code that no text showed writes. It has changed nothing here.
+            self.leave_reader(backend_id, REFUSED);
+            return 0;
+        }
         // Who has gone does not wait for it: it has been counted.
         let owner = command.owner.filter(|_| is_relayed);
         let mut out = std::mem::take(&mut self.lent.out);
@@ -246,10 +262,18 @@ impl<N: Net> Group<N> {
         };
         let fed = passing.pass_on(command.reply, input, &mut out);
         if command.purpose.is_collected() {
-            backend.collected.extend_from_slice(&out);
+            backend.collect(&out);
         }
         let lengths = backend.check_lengths(is_relayed);
         if let Some(owner) = owner {
+            // Whoever hears of a write has to find it, on any connection.
+            if self.shared.cluster.is_some()
+                && let Some(backend) = self.backends.get(backend_id)
+                && !backend.reported().is_empty()
+            {
+                let changes = backend.reported().to_vec();
+                self.readers().note_writes(owner, &changes);
+            }
             self.client_writer().send(owner, &out);
         }
         self.lent.out = out;
@@ -263,7 +287,7 @@ impl<N: Net> Group<N> {
                 used
             }
             Err(error) => {
-                self.lose_by_breach(backend_id, &error);
+                self.lose_as(backend_id, &words_of_breach(&error), LossCause::Breach);
                 0
             }
         };
@@ -333,91 +357,107 @@ impl<N: Net> Group<N> {
         if let Some(next) = backend.flight().front().and_then(|next| next.owner) {
             self.clients.prefetch(next);
         }
-        if let Some(status) = backend.summary.status {
+        if let Some(status) = backend.reply_so_far().status {
             backend.transaction.note_status(status);
         }
-        if command.purpose == Purpose::Begin {
+        if command.purpose == ForSession::Begin.into() {
             backend.transaction.note_begin_answered();
         }
-        let mut summary = std::mem::take(&mut backend.summary);
+        let (mut summary, collected) = backend.take_reply(self.net.now());
         if command.purpose == Purpose::Statement && summary.len < self.shared.long_reply {
             self.bulk.note_others(self.net.now());
         }
         summary.due = backend.reports.due();
-        let collected = std::mem::take(&mut backend.collected);
-        backend.busy_since = self.net.now();
-        backend.held_up_since = None;
         if backend.flight().is_empty() {
-            backend.pipeline = Pipeline::Closed;
+            backend.close_pipeline();
             self.running.ends(backend);
         }
-        let is_own = !matches!(command.purpose, Purpose::Statement | Purpose::Retold);
+        let is_own =
+            command.purpose != Purpose::Statement && command.purpose != ForSession::SetAgain.into();
         if is_own && !self.may_go_on(backend_id, &command) {
             return;
         }
         let client = command.owner.and_then(|owner| self.clients.get(owner));
         if let Some(backend) = self.backends.get_mut(backend_id) {
-            if backend.eofs {
+            if backend.sends_eofs() {
                 let mysql = self.shared.server.flavour.is_mysql();
                 backend.note_reports(&command, &summary, client, mysql);
             }
             let area = client.map(|client| client.statement.area);
             backend.note_conditions_left(&command, &summary, area);
         }
+        if matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
+            && let Some(owner) = command.owner
+            && self.shared.cluster.is_some()
+        {
+            self.readers().note_writes(owner, &summary.changes);
+        }
         match command.purpose {
-            Purpose::Prepare(fresh) => {
-                match self
-                    .openings()
-                    .answered(backend_id, fresh, &summary, &collected)
-                {
+            Purpose::Statement => self.statement_done(backend_id, &command, &summary),
+            Purpose::Session(purpose) => {
+                self.session_answered(backend_id, command.owner, purpose, &summary, collected)
+            }
+            Purpose::Backend(purpose) => {
+                self.backend_answered(backend_id, command.owner, purpose, &summary, &collected)
+            }
+        }
+        if let Some(backend) = self.backends.get_mut(backend_id) {
+            backend.give_room_back(summary);
+        }
+    }
+
+    /// A command for a backend was answered.
+    fn backend_answered(
+        &mut self,
+        backend_id: BackendId,
+        owner: Option<ClientId>,
+        command: ForBackend,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) {
+        match command {
+            ForBackend::Prepare(fresh) => {
+                let mut openings = self.openings();
+                match openings.answered(backend_id, fresh, summary, collected) {
                     Opened::Waits => {}
                     Opened::Idle => self.offer(backend_id),
                     Opened::Failed(why, end) => self.dial_failed(backend_id, &why, end),
-                    Opened::Outdated => self.retire(backend_id),
+                    Opened::Outdated => self.closer().retire(backend_id),
                     Opened::Astray => {
                         self.lose(backend_id, "the pool lost track of this connection")
                     }
                 }
             }
-            Purpose::Schema => {
+            ForBackend::Schema => {
                 if let Some(backend) = self.backends.get_mut(backend_id)
                     && summary.error.is_some()
                 {
                     backend.schema_not_set(&mut self.sessions);
                 }
             }
-            Purpose::Statement => self.statement_done(backend_id, &command, &summary),
-            Purpose::Clearing => {}
-            Purpose::GiveBack => self.given_back(backend_id, command.owner),
-            Purpose::RollBack => {
+            ForBackend::Clearing => {}
+            ForBackend::CatchUp => self.caught_up(backend_id, owner, (summary, collected)),
+            ForBackend::GiveBack => self.given_back(backend_id, owner),
+            ForBackend::RollBack => {
                 let backend = self.backends.get_mut(backend_id);
-                match backend.is_some_and(|backend| backend.is_rolled_back(&summary)) {
+                match backend.is_some_and(|backend| backend.is_rolled_back(summary)) {
                     true => self.release(backend_id),
-                    false => self.retire(backend_id),
+                    false => self.closer().retire(backend_id),
                 }
             }
-            Purpose::ResetSession(last) => {
-                self.session_was_reset(backend_id, (command.owner, last), &summary, &collected)
+            ForBackend::ResetSession(last) => {
+                self.session_was_reset(backend_id, (owner, last), summary, collected)
             }
-            Purpose::Restore(_)
-            | Purpose::Joined(_)
-            | Purpose::Begin
-            | Purpose::Ahead
-            | Purpose::Warnings
-            | Purpose::Retold
-            | Purpose::Reports(_)
-            | Purpose::ReadBack(_) => self.own_answered(backend_id, &command, &summary, collected),
-        }
-        if let Some(backend) = self.backends.get_mut(backend_id) {
-            backend.summary.take_room(summary.changes);
         }
     }
 
-    /// A command of the pool's own was answered: does with its client and the backend what follows.
-    fn own_answered(
+    /// A command for a client's session was answered: does with the client and the backend what
+    /// follows.
+    fn session_answered(
         &mut self,
         backend_id: BackendId,
-        command: &InFlight,
+        owner: Option<ClientId>,
+        command: ForSession,
         summary: &ReplySummary,
         collected: Vec<u8>,
     ) {
@@ -428,15 +468,14 @@ impl<N: Net> Group<N> {
             collected,
             extended: pool.map_or(0, |pool| pool.key.extended),
         };
-        let (purpose, owner) = (command.purpose, command.owner);
         let pair = owner.and_then(|owner| Some((owner, self.pair(owner, backend_id)?)));
         let Some((owner, mut pair)) = pair else {
-            return match purpose {
-                Purpose::Warnings => self.settle(backend_id),
-                _ => self.retire(backend_id),
+            return match command {
+                ForSession::Warnings => self.settle(backend_id),
+                _ => self.closer().retire(backend_id),
             };
         };
-        match pair.answered(purpose, answer) {
+        match pair.answered(command, answer) {
             After::Nothing => {}
             After::Settle => self.settle(backend_id),
             After::GoOn => self.follow(owner, backend_id, Next::GoOn),
@@ -519,8 +558,8 @@ impl<N: Net> Group<N> {
         let (to, sent) = client.session.without_schema_as_sent(&from);
         let on = backend.on(self.shared.server.flavour);
         let mut commands = 0;
-        if let Some(sql) = switch(&from, &to, backend.login_role.as_deref()) {
-            put_query(&mut out, backend.form, &sql);
+        if let Some(sql) = switch(&from, &to, backend.login_role()) {
+            put_query(&mut out, backend.form(), &sql);
             commands += 1;
         }
         commands += session::state::restore(&mut out, on, (&from, &to), None);
@@ -533,7 +572,7 @@ impl<N: Net> Group<N> {
         backend.session = client.session.clone();
         backend.note_role();
         for i in 1..=commands {
-            let purpose = Purpose::Restore(i == commands);
+            let purpose = ForSession::Restore(i == commands);
             let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
             backend.expect(command);
         }
@@ -553,10 +592,30 @@ impl<N: Net> Group<N> {
 /// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's
 /// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
 fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {
-    backend.summary.len == 0
+    backend.reply_so_far().len == 0
         && command.reply.reply().is_at_start()
-        && backend.middle.at_packet_start()
+        && backend.is_at_packet_start()
         && Header::read(input).is_some_and(|header| header.seq == 0)
+}
+
+/// Words of the log for a server that broke the protocol.
+fn words_of_breach(breach: &Breach) -> String {
+    format!("the server broke the protocol: {breach}")
+}
+
+/// True if one of these packets is the error of a server that takes no writes. Neither definitions
+/// nor rows begin with its byte.
+fn has_refusal(mut input: &[u8]) -> bool {
+    while let Frame::Whole { total, .. } = frame(input) {
+        let payload = &input[HEADER_LEN..total];
+        if payload.first() == Some(&ERR)
+            && ErrPacket::read(payload).is_ok_and(|err| refuses_writes(err.code))
+        {
+            return true;
+        }
+        input = &input[total..];
+    }
+    false
 }
 
 /// True where the rest of an ERR packet may still be on its way.
@@ -569,8 +628,8 @@ fn may_be_last_words(input: &[u8]) -> bool {
 /// The error in a packet that nobody asked for; `None` where it is none.
 fn last_words(input: &[u8]) -> Option<String> {
     if let Frame::Whole { total, .. } = frame(input)
-        && let Ok(err) = wire::reply::ErrPacket::read(&input[HEADER_LEN..total])
-        && input.get(HEADER_LEN) == Some(&wire::reply::ERR)
+        && let Ok(err) = ErrPacket::read(&input[HEADER_LEN..total])
+        && input.get(HEADER_LEN) == Some(&ERR)
     {
         let text = String::from_utf8_lossy(err.message);
         return Some(format!(

@@ -1,7 +1,7 @@
 //! Checkout and checkin: which client gets which backend, and when it gives it back.
 //!
-//! A statement gets an idle backend of its client's pool, or waits in the pool's lane, first come,
-//! first served; a backend that becomes free goes to the front of the lane in the same turn.
+//! A statement gets an idle backend of its client's pool, or waits in the pool's queue, first come,
+//! first served; a backend that becomes free goes to the front of the queue in the same turn.
 //! Backends are dialled while somebody waits, the budget allows and dialling does not fail.
 //!
 //! A pool that has waiting clients and no backend at all takes one from another pool, oldest
@@ -24,9 +24,10 @@ use crate::group::Group;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::priority::Priority;
-use reactor::Net;
+use reactor::{Address, Net, Time};
 use session::send_mode::Prefix;
 use session::state::Session;
+use std::sync::Arc;
 
 impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
@@ -35,7 +36,7 @@ impl<N: Net> Group<N> {
         let mut pool = client.pool as usize;
         let priority = client.place.priority;
         // A pool of older privileges that has no backend is left for that of now. Who waits in its
-        // lane is served in order first.
+        // queue is served in order first.
         if self.backend_pools.pools[pool].count == 0
             && self.members().outdated(key).is_some()
             && self.matching().front_of(pool).is_none()
@@ -44,21 +45,24 @@ impl<N: Net> Group<N> {
             pool = self.clients.get(key)?.pool as usize;
         }
         let mut matching = self.matching();
+        let goes_first = matching.goes_before_slow(key);
+        let is_tried = !goes_first && matching.may_try(key);
         let is_held_back = priority != Some(Priority::High)
             && (matching.is_reserve_reached(pool) || matching.is_ahead())
-            && !matching.goes_before_slow(key);
+            && !(goes_first || is_tried);
         if is_held_back
             || matching.is_held_back(key)
-            || !matching
-                .running
-                .has_room(0, matching.shared, matching.settings)
+            || !matching.may_run(pool)
             || matching.front_of(pool).is_some()
         {
             return None;
         }
         let found = matching.pick_idle(pool, key)?;
+        if is_tried {
+            self.slow_readers.start_trial(key);
+        }
         let now = self.net.now();
-        self.line.place_of(self.clients.get_mut(key)?, now);
+        self.waiting_count.place_of(self.clients.get_mut(key)?, now);
         self.bind(key, found).then_some(found)
     }
 
@@ -81,12 +85,11 @@ impl<N: Net> Group<N> {
         // A free slot that stands in for the reserve is to be seen as such.
         self.backend_pools
             .note_unused(&self.shared.budget, self.index);
-        backend.served = false;
+        let last = backend.begin_checkout();
         if is_long {
             self.slow_readers.start_long(backend_id, key);
         }
-        client.binding.bind(&mut backend.binding, (key, backend_id));
-        let last = backend.last_client.take();
+        client.bind(backend, (key, backend_id));
         let own = LastClient {
             client: key,
             sent: client.last.number,
@@ -100,15 +103,6 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// The checkout of a client that has not used its backend after all ends.
-    pub(crate) fn leave_last_backend(&mut self, key: ClientId) {
-        let client = self.clients.get(key);
-        let idle = client.filter(|client| client.state() == ClientState::Idle);
-        if let Some(backend_id) = idle.and_then(|client| client.backend()) {
-            self.settle(backend_id);
-        }
-    }
-
     /// A client logs in with a schema that no backend has accepted yet.
     pub(crate) fn open(&mut self, key: ClientId) {
         match self.acquire(key) {
@@ -120,7 +114,7 @@ impl<N: Net> Group<N> {
                 }
             }
             None => {
-                if self.wait_in_lane(key, 0) == Handled::Used {
+                if self.wait_in_queue(key, 0) == Handled::Used {
                     self.leave(key);
                 }
             }
@@ -136,27 +130,32 @@ impl<N: Net> Group<N> {
         };
         let owner = backend.client();
         let client = owner.and_then(|owner| self.clients.get_mut(owner));
-        backend.note_accepted(client.as_deref());
+        if !backend.is_reader() {
+            backend.note_accepted(client.as_deref());
+        }
         match (owner, client) {
             (Some(owner), Some(client)) => {
-                client.binding.unbind(owner, Some(&mut backend.binding));
+                client.unbind(owner, Some(backend));
             }
             (Some(owner), None) => backend.binding.forget(owner),
             (None, _) => {}
         }
         if !backend.reuse.is_for_others() || !backend.change_state(BackendState::Idle, now) {
-            self.retire(backend_id);
+            self.closer().retire(backend_id);
+        }
+        if let Some(owner) = owner {
+            self.readers().go_home(owner);
         }
         if let Some(owner) = owner
             && let Some(client) = self.clients.get_mut(owner)
         {
             if let Some(backend) = self.backends.get_mut(backend_id) {
-                backend.last_client = Some(LastClient {
+                backend.note_last_client(LastClient {
                     client: owner,
                     sent: client.last.number,
                 });
             }
-            if client.state() == ClientState::Waiting && !client.place.is_in_lane() {
+            if client.state() == ClientState::Waiting && !client.place.is_in_queue() {
                 self.line_up(owner);
             }
         }
@@ -172,7 +171,7 @@ impl<N: Net> Group<N> {
         let mut matching = self.matching();
         let front = matching.front_of(pool);
         let since = front.map(|waiting| waiting.since);
-        if !matching.line.is_empty()
+        if !matching.waiting_count.is_empty()
             && let Some(needy) =
                 (matching.starved_pool(pool, since)).or_else(|| matching.poorer_pool(pool))
         {
@@ -183,16 +182,16 @@ impl<N: Net> Group<N> {
             .owes_next(&self.shared.budget, self.index)
         {
             self.counts.lent += 1;
-            return self.retire(backend_id);
+            return self.closer().retire(backend_id);
         }
         let place = (self.index, pool);
         let owed_at = self.backend_pools.pools[pool].slots.owed_at(place, since);
         if owed_at.is_some_and(|at| at <= self.net.now()) {
             self.counts.lent += 1;
-            return self.retire(backend_id);
+            return self.closer().retire(backend_id);
         }
         if front.is_none() && self.drain.is_ending() {
-            return self.retire(backend_id);
+            return self.closer().retire(backend_id);
         }
         self.backend_pools.pools[pool].idle.push(backend_id);
         if front.is_some() {
@@ -205,10 +204,10 @@ impl<N: Net> Group<N> {
     /// on. Each pool goes in its order, the pool of the account first that uses the fewest. Who has
     /// a backend can go on even when there is none for those in front.
     pub(crate) fn serve(&mut self) {
-        if !self.running.has_room(0, &self.shared, &self.settings) || self.matching().yields() {
+        let mut matching = self.matching();
+        if !matching.may_run_any() || matching.yields() {
             return;
         }
-        let mut matching = self.matching();
         let Some(pool) = matching.fairest_pool() else {
             return;
         };
@@ -240,10 +239,10 @@ impl<N: Net> Group<N> {
         self.serve();
     }
 
-    /// Lets those at the front of the lane be pipelined, as long as they may: on a backend that has
-    /// begun or ended a statement, or behind those of their own session.
+    /// Lets those at the front of the queue be pipelined, as long as they may: on a backend that
+    /// has begun or ended a statement, or behind those of their own session.
     pub(crate) fn take_followers(&mut self, backend_id: BackendId) {
-        while !self.line.is_empty()
+        while !self.waiting_count.is_empty()
             && let Some(backend) = self.backends.get(backend_id)
             && backend.takes_followers()
             && backend.flight().len() < self.settings.pipeline_max
@@ -260,7 +259,7 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
             };
-            let Some(input) = client.input.take() else {
+            let Some(input) = client.take_input() else {
                 return self.clients.close_later(waiting.client);
             };
             let len = input.command_len();
@@ -269,7 +268,7 @@ impl<N: Net> Group<N> {
                 return;
             };
             if len < input.len() {
-                client.input = Some(input);
+                client.put_input(input);
                 client.drop_input(len);
             } else {
                 client.place.give_up();
@@ -282,7 +281,7 @@ impl<N: Net> Group<N> {
     fn grant(&mut self, key: ClientId, backend: BackendId) {
         self.waiters().forget(key);
         if !self.bind(key, backend) {
-            return self.retire(backend);
+            return self.closer().retire(backend);
         }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
@@ -306,11 +305,11 @@ impl<N: Net> Group<N> {
     /// Opens connections for those who wait, as far as every limit allows.
     pub(crate) fn dial_where_wanted(&mut self) {
         let mut lacks = false;
-        if !self.line.is_empty() && self.running.has_room(0, &self.shared, &self.settings) {
+        if !self.waiting_count.is_empty() && self.matching().may_run_any() {
             let mut order = std::mem::take(&mut self.backend_pools.order);
             self.matching().put_fair_order(&mut order);
             for &pool in &order {
-                lacks |= self.dial_for(pool);
+                lacks |= self.matching().may_run(pool) && self.dial_for(pool);
             }
             self.backend_pools.order = order;
         }
@@ -351,42 +350,59 @@ impl<N: Net> Group<N> {
             let now = self.net.now();
             if may_dial && !self.matching().account_has_room(pool) {
                 // One that no command can bring into the state of who waits makes room.
-                if serves && let Some(unfit) = self.backend_pools.pools[pool].idle.first() {
-                    self.retire(*unfit);
+                if serves && let Some(&unfit) = self.backend_pools.pools[pool].idle.first() {
+                    self.closer().retire(unfit);
                 }
                 return false;
             }
-            if !may_dial
-                || self
-                    .server_status
-                    .address(&self.shared.upstream, now)
-                    .is_none()
-            {
+            let address = may_dial.then(|| self.address_of(pool, now)).flatten();
+            let Some(address) = address else {
                 return false;
-            }
+            };
+            let fleet = self.shared.fleet.as_ref();
+            let waits_for_unit = fleet.is_some_and(|fleet| !fleet.may_dial(&address, now));
             if !(self.backend_pools).has_room(&self.shared.budget, self.index) {
                 if serves && let Some(victim) = self.matching().least_needed() {
                     self.replace(victim, pool);
+                    if self.shared.fleet.is_some() {
+                        // Its unit is free once the server has ended it.
+                        return false;
+                    }
                     continue;
                 }
                 return self.backend_pools.count < self.shared.budget.most();
             }
-            self.dial(pool);
+            let before = self.counts.dialled;
+            if !waits_for_unit {
+                self.dial(pool);
+            }
+            // The fleet tells when there is a unit, also of the account.
+            if self.shared.fleet.is_some() && self.counts.dialled == before {
+                return false;
+            }
         }
     }
 
     /// Closes a free backend to open one of another pool. Another group may have a better right to
     /// its slot, but not to that of the reserve.
     fn replace(&mut self, backend_id: BackendId, pool: usize) {
-        self.close_backend(backend_id);
+        self.closer().close(backend_id);
         let unused = self.backend_pools.unused();
         self.has_slot = self.shared.budget.keeps_slot(self.index, unused);
         if !self.has_slot {
-            self.give_slot_back();
+            self.closer().give_slot_back();
         }
         self.dial(pool);
         if std::mem::take(&mut self.has_slot) {
-            self.give_slot_back();
+            self.closer().give_slot_back();
+        }
+    }
+
+    /// Address to dial for a pool, if there is one now.
+    fn address_of(&mut self, pool: usize, now: Time) -> Option<Arc<Address>> {
+        match self.backend_pools.pools[pool].key.reader {
+            None => self.server_status.address(&self.shared.upstream, now),
+            Some(id) => self.reads.address(id),
         }
     }
 
@@ -405,9 +421,13 @@ impl<N: Net> Group<N> {
             }
             return;
         }
-        let Some(address) = self.server_status.address(&self.shared.upstream, now) else {
+        let Some(address) = self.address_of(pool, now) else {
             return;
         };
+        let fleet = self.shared.fleet.as_ref();
+        if fleet.is_some_and(|fleet| !fleet.may_dial(&address, now)) {
+            return;
+        }
         let slots = self.backend_pools.pools[pool].slots.clone();
         if !slots.take() {
             return;
@@ -418,6 +438,10 @@ impl<N: Net> Group<N> {
         if !std::mem::take(&mut self.has_slot) && !takes_slot() {
             return slots.count(-1, -1);
         }
+        let Some(units) = self.shared.take_units(&slots) else {
+            slots.count(-1, -1);
+            return self.closer().give_slot_back();
+        };
         self.counts.dialled += 1;
         let sock = match self.net.connect(&address) {
             Ok(sock) => sock,
@@ -426,9 +450,12 @@ impl<N: Net> Group<N> {
                 slots.count(-1, -1);
                 let words = self.shared.upstream.words(&address);
                 let why = format!("cannot connect to {words}: {error}");
-                self.shared.upstream.failed(&address, now, &why);
+                if !self.backend_pools.is_reader(pool) {
+                    self.shared.upstream.failed(&address, now, &why);
+                }
                 self.backend_pools.pools[pool].dial_failed(now, why, DialEnd::Unreached);
-                return self.give_slot_back();
+                self.send_home(pool);
+                return self.closer().give_slot_back();
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.defaults));
@@ -436,10 +463,9 @@ impl<N: Net> Group<N> {
         let client = self.backend_pools.pools[pool].key.client_address;
         let header = self.settings.backend_proxy.header(client);
         let mut backend = Backend::dialling(Endpoint::new(sock, address, pool), now, session, tls);
-        backend.dial = backend.dial.map(|dial| Box::new(dial.behind(header)));
-        backend.epoch = self.epoch;
-        backend.form = self.backend_pools.pools[pool].key.form();
-        backend.eofs = self.backend_pools.pools[pool].key.sends_eofs();
+        backend.begin_dial(header, self.epoch);
+        backend.stand_for(units);
+        backend.take_kind(&self.backend_pools.pools[pool].key);
         self.backend_pools.dial_begins(pool);
         let key = self.backends.insert(backend);
         let watched = match self.backends.get(key) {
@@ -453,48 +479,6 @@ impl<N: Net> Group<N> {
             let why = format!("cannot watch a connection: {error}");
             self.dial_failed(key, &why, DialEnd::Answered);
         }
-    }
-
-    /// Closes a backend that is of no more use.
-    pub(crate) fn retire(&mut self, backend_id: BackendId) {
-        if self.close_backend(backend_id) {
-            self.give_slot_back();
-        }
-    }
-
-    /// Gives back the slot of a backend that is closed. Others see that it is not unused any more
-    /// before they see the slot.
-    fn give_slot_back(&mut self) {
-        self.backend_pools
-            .note_unused(&self.shared.budget, self.index);
-        (self.turn_output).give_slot_back(&self.shared.budget, self.index);
-    }
-
-    /// Closes a backend, whose slot the group still has; `false` where it is gone already.
-    fn close_backend(&mut self, backend_id: BackendId) -> bool {
-        let Some(mut backend) = self.backends.remove(backend_id) else {
-            return false;
-        };
-        if matches!(
-            backend.state(),
-            BackendState::Dialling | BackendState::Preparing
-        ) {
-            self.backend_pools.dial_ends(backend.pool);
-        }
-        self.running.ends(&mut backend);
-        self.shared.forget_thread(backend.thread);
-        self.backend_pools.leaves(backend.pool, backend_id);
-        if backend.output.is_empty() && backend.flight().is_empty() {
-            let mut quit = Vec::new();
-            crate::backend::dial::put_quit(&mut quit);
-            // Politeness only: without it the server counts an aborted client.
-            let _ = backend.transport.write(&mut self.net, &quit);
-        }
-        backend.transport.end(&mut self.net);
-        let waiting = self.backend_pools.pools[backend.pool].slots.wanting();
-        self.turn_output.wake(waiting.into_iter());
-        drop(backend);
-        true
     }
 
     /// A client has gone (or reset its session) and left its backend behind.
@@ -512,11 +496,11 @@ impl<N: Net> Group<N> {
         let only_statements = flight.all(|command| command.purpose == Purpose::Statement);
         if !clean || !only_statements {
             self.abort_followers(backend_id, Some(key));
-            return self.retire(backend_id);
+            return self.closer().retire(backend_id);
         }
         backend.binding.forget(key);
         if backend.flight().is_empty() {
-            backend.insert_id = None;
+            backend.forget_insert_id();
             return self.release(backend_id);
         }
         // Its last statement runs on: it ends as it would on a connection of the client's own, and

@@ -20,7 +20,7 @@ pub(crate) mod tls;
 pub(crate) mod unfinished;
 
 use crate::auth::login::Login;
-use crate::buffers::transport::Transport;
+use crate::client::buffers::transport::Transport;
 use crate::client::input::Got;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
@@ -32,7 +32,6 @@ use crate::observe::audit::end;
 use crate::scheduler::client_turn::ClientTurn;
 use crate::server::facts::ServerFacts;
 use reactor::{Address, Event, Net};
-use session::own_commands::OwnCommands;
 use session::state::Session;
 use std::sync::atomic::Ordering;
 use wire::handshake::nonce_of_connection;
@@ -52,16 +51,6 @@ fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Resul
     match len > max {
         true => Err(Refusal::TooLong { len, max }),
         false => Ok(()),
-    }
-}
-
-impl<S> Client<S> {
-    /// Resets the sequence number before an unsolicited packet: a client that has asked nothing
-    /// gets packet 0, as from MySQL; drivers take another number for a broken stream.
-    pub(crate) fn begin_unasked(&mut self) {
-        if self.state() == ClientState::Idle {
-            self.seq = 0;
-        }
     }
 }
 
@@ -99,7 +88,9 @@ impl<N: Net> Group<N> {
         };
         let is_local = matches!(self.settings.listen.get(listener), Some(Address::Unix(_)));
         let transport = Transport::plain(sock, is_local);
-        let id = self.clients.next_id(self.index, self.shared.groups);
+        let id = self
+            .clients
+            .next_id(self.shared.ids(), self.index, self.shared.groups);
         let nonce = nonce_of_connection(&self.nonce_key, id);
         let session = self.sessions.intern(Session::default());
         let now = self.net.now();
@@ -108,7 +99,7 @@ impl<N: Net> Group<N> {
             true => Client::before_header(transport, now, session, login),
             false => Client::greeted(transport, now, session, login),
         };
-        client.id = id;
+        client.set_id(id);
         let key = self.clients.insert(client);
         self.address_counts().note(key, counted);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
@@ -133,7 +124,7 @@ impl<N: Net> Group<N> {
         };
         client.transport.note(event);
         if event.writable && client.has_unsent() {
-            self.flush_client(key);
+            self.client_writer().flush_and_read_on(key);
         }
         if self.clients.get(key).is_some_and(Client::takes_input) {
             // Who has used up a turn, or waits for room, goes on in its line.
@@ -142,13 +133,6 @@ impl<N: Net> Group<N> {
             }
         } else if event.closed {
             self.client_reader().hung_up(key);
-        }
-    }
-
-    /// Sends what was kept; goes on reading the client's backend when all of it is gone.
-    pub(crate) fn flush_client(&mut self, key: ClientId) {
-        if let Some(backend) = self.client_writer().flush(key) {
-            self.bulk.read_at_once(backend);
         }
     }
 
@@ -174,15 +158,15 @@ impl<N: Net> Group<N> {
                 return;
             };
             if !client.withholds_input()
-                && let Some(mut input) = client.input.take()
+                && let Some(mut input) = client.take_input()
             {
                 if client.leaves_to_reader(&mut input, (self.index, key), &self.shared) {
-                    client.input = Some(input);
+                    client.put_input(input);
                     return;
                 }
                 if self.waits_behind_long(key, &input) {
                     if let Some(client) = self.clients.get_mut(key) {
-                        client.input = Some(input);
+                        client.put_input(input);
                     }
                     return;
                 }
@@ -192,7 +176,7 @@ impl<N: Net> Group<N> {
                 };
                 let takes_input = client.takes_input();
                 if !input.is_empty() {
-                    client.input = Some(input);
+                    client.put_input(input);
                 } else {
                     self.lent.inputs.put(input);
                 }
@@ -276,7 +260,7 @@ impl<N: Net> Group<N> {
             if state == ClientState::Greeted
                 && let Some(wrong) = WrongProtocol::of_bytes(rest)
             {
-                self.refuse_and_leave(key, &Refusal::WrongProtocol(wrong));
+                self.refuse_and_leave(key, &Refusal::WrongProtocol { wrong });
                 return at;
             }
             let (total, last_seq) = match frame(rest) {
@@ -286,7 +270,7 @@ impl<N: Net> Group<N> {
                         let commands = state == ClientState::Idle;
                         if let Some(client) = self.clients.get_mut(key).filter(|_| commands) {
                             // The answer is numbered behind the last packet that has begun.
-                            client.seq = u8::try_from(packets(total) % 256).unwrap_or_default();
+                            client.set_seq(u8::try_from(packets(total) % 256).unwrap_or_default());
                         }
                         self.refuse_and_leave(key, &refusal);
                     }
@@ -304,7 +288,7 @@ impl<N: Net> Group<N> {
                 Handled::Used => {
                     at += total;
                     if let Some(client) = self.clients.get_mut(key) {
-                        client.own_commands = OwnCommands::default();
+                        client.end_command();
                     }
                 }
                 Handled::Kept => return at,
@@ -334,8 +318,8 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         client.heard_from(now);
-        let seq = client.seq;
-        client.seq = last_seq.wrapping_add(1);
+        let seq = client.seq();
+        client.set_seq(last_seq.wrapping_add(1));
         if let Err(refusal) = check_length(state, message.len(), &self.shared.server) {
             self.refuse_and_leave(key, &refusal);
             return Handled::Used;
@@ -399,7 +383,7 @@ impl<N: Net> Group<N> {
             .filter(|client| client.state() == ClientState::Feeding);
         if let Some(backend_id) = feeds.and_then(Client::backend) {
             self.abort_followers(backend_id, Some(key));
-            self.retire(backend_id);
+            self.closer().retire(backend_id);
             self.clients.unbind(key, &mut self.backends);
         }
     }
@@ -408,6 +392,8 @@ impl<N: Net> Group<N> {
     pub(crate) fn close(&mut self, key: ClientId) {
         self.failed_logins().note_gone(key);
         self.gtids.remove(&key);
+        self.readers().doubt_running(key);
+        self.reads.forget(key);
         self.address_counts().leave(key);
         let end = self.clients.take_end(key);
         self.logs().closed(key, end);
@@ -423,7 +409,6 @@ impl<N: Net> Group<N> {
         let Some(mut client) = self.clients.remove(key) else {
             return;
         };
-        self.retained.tls_bytes -= client.transport.tls_bytes();
         // What another process may go on with is dropped without a word: a record that is sealed
         // here would have the nonce of one that is sealed there.
         if client.state() != ClientState::Moving {
@@ -433,9 +418,8 @@ impl<N: Net> Group<N> {
             self.slow_readers.drop_rest(output.rest, &self.shared);
         }
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
-        self.retained.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
         if client.is_known() {
-            let user = &self.settings.users[client.user as usize].usage;
+            let user = &self.settings.users[client.user()].usage;
             user.clients.fetch_sub(1, Ordering::Relaxed);
             if let Some(counted) = self.backend_pools.counted_in(client.pool as usize) {
                 counted.clients.fetch_sub(1, Ordering::Relaxed);

@@ -5,6 +5,8 @@
 //! closed from then on as soon as it holds nothing; until then it is served as ever. Behind that,
 //! or at once without `drain_s`, nothing new is begun, and `drain_ms_max` ends what is left.
 
+use crate::client::clients::Clients;
+use crate::group::clients::departing::Departures;
 use crate::group::tokens::ClientId;
 use reactor::Time;
 use std::time::Duration;
@@ -69,6 +71,26 @@ impl Drain {
                 now.since(since) >= over.mul_f64(f64::from(part) / f64::from(u32::MAX))
             }
             Drain::Ending { .. } => true,
+        }
+    }
+
+    /// Closes a client if its turn has come and it holds nothing.
+    pub(crate) fn close<S>(
+        self,
+        key: ClientId,
+        clients: &mut Clients<S>,
+        departures: &Departures,
+        now: Time,
+    ) {
+        if self.has_turn(key, now) {
+            clients.leave_if_idle(key, departures.has(key), self.is_ending());
+        }
+    }
+
+    /// Closes the clients whose turn has come and that hold nothing.
+    pub(crate) fn close_all<S>(self, clients: &mut Clients<S>, departures: &Departures, now: Time) {
+        for key in clients.keys() {
+            self.close(key, clients, departures, now);
         }
     }
 

@@ -5,6 +5,7 @@
 //! follows from what it says is done by the group, once that is given back.
 
 use crate::auth::failed_logins::FailedLogins;
+use crate::backend::closing::BackendCloser;
 use crate::backend::input::FromBackend;
 use crate::backend::openings::Openings;
 use crate::backend::output::ToBackend;
@@ -12,6 +13,7 @@ use crate::backend::pool_members::PoolMembers;
 use crate::client::answers::Answers;
 use crate::client::input::FromClient;
 use crate::client::output::ToClient;
+use crate::cluster::elsewhere::{Readers, Reading};
 use crate::group::Group;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::address_counts::AddressCounts;
@@ -26,7 +28,6 @@ use crate::scheduler::matching::Matching;
 use crate::scheduler::waiters::Waiters;
 use crate::statements::answered_locally::Alone;
 use crate::statements::binary_prepare::StatementCommands;
-use crate::statements::stored_code::CodeSeen;
 use reactor::Net;
 use wire::capabilities::NO_SCHEMA;
 
@@ -38,10 +39,10 @@ impl<N: Net> Group<N> {
             clients: &self.clients,
             backends: &self.backends,
             pools: &mut self.backend_pools,
-            line: &self.line,
+            waiting_count: &self.waiting_count,
             running: &self.running,
             slow_readers: &self.slow_readers,
-            shapes: &self.shapes,
+            known_digests: &self.known_digests,
             defaults: &self.defaults,
             settings: &self.settings,
             shared: &self.shared,
@@ -60,7 +61,7 @@ impl<N: Net> Group<N> {
         Waiters {
             clients: &mut self.clients,
             pools: &mut self.backend_pools,
-            line: &mut self.line,
+            waiting_count: &mut self.waiting_count,
             settings: &self.settings,
             counts: &mut self.counts,
             figures: &mut self.figures,
@@ -85,7 +86,7 @@ impl<N: Net> Group<N> {
                 variables: &self.retained.variables,
                 statements: &self.retained.statements,
                 warnings: &self.retained.warnings,
-                long_data: &mut self.retained.long_data,
+                long_data: &self.retained.long_data,
                 schemas: &mut self.schemas,
                 gtids: &mut self.gtids,
                 counts: &mut self.counts,
@@ -111,7 +112,7 @@ impl<N: Net> Group<N> {
             counts: &mut self.counts,
             inputs: &mut self.inputs,
             lent: &mut self.lent,
-            tls_bytes: &mut self.retained.tls_bytes,
+            tls_bytes: &self.retained.tls_bytes,
             handshakes_left: &mut self.handshakes_left,
         }
     }
@@ -150,7 +151,6 @@ impl<N: Net> Group<N> {
             logs: &mut self.statement_logs,
             counts: &mut self.counts,
             log: &mut self.log,
-            long_data: &mut self.retained.long_data,
             lent: &mut self.lent.out,
         }
     }
@@ -197,6 +197,19 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// Closes backends.
+    pub(crate) fn closer(&mut self) -> BackendCloser<'_, N> {
+        BackendCloser {
+            net: &mut self.net,
+            shared: &self.shared,
+            index: self.index,
+            backends: &mut self.backends,
+            pools: &mut self.backend_pools,
+            running: &mut self.running,
+            turn_output: &mut self.turn_output,
+        }
+    }
+
     /// Backends that are being made ready.
     pub(crate) fn openings(&mut self) -> Openings<'_, N::Sock> {
         Openings {
@@ -206,15 +219,6 @@ impl<N: Net> Group<N> {
             defaults: &self.defaults,
             shared: &self.shared,
             now: self.net.now(),
-        }
-    }
-
-    /// Knowledge of stored code.
-    pub(crate) fn code(&self) -> CodeSeen<'_> {
-        CodeSeen {
-            catalogue: &self.shared.code_catalogue,
-            sql_mode: &self.shared.server.sql_mode,
-            seen: &self.code_seen,
         }
     }
 
@@ -296,6 +300,30 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// A client as one whose reads may go elsewhere; `None` where there is one server.
+    #[inline]
+    pub(crate) fn reading(&self, key: ClientId) -> Option<Reading<'_, N::Sock>> {
+        (self.reads).of_client(key, &self.clients, &self.shared, &self.settings)
+    }
+
+    /// The clients and the servers that they may read.
+    pub(crate) fn readers(&mut self) -> Readers<'_, N> {
+        Readers {
+            reads: &mut self.reads,
+            members: PoolMembers {
+                clients: &mut self.clients,
+                pools: &mut self.backend_pools,
+                schemas: &mut self.schemas,
+                sessions: &mut self.sessions,
+                defaults: &self.defaults,
+                net: &self.net,
+                shared: &self.shared,
+                settings: &self.settings,
+            },
+            backends: &mut self.backends,
+        }
+    }
+
     /// Connections as they are counted by their address.
     pub(crate) fn address_counts(&mut self) -> AddressCounts<'_, N> {
         AddressCounts {
@@ -345,13 +373,14 @@ impl<N: Net> Group<N> {
             clients: &self.clients,
             backends: &self.backends,
             pools: &self.backend_pools,
-            line: &self.line,
+            waiting_count: &self.waiting_count,
             inputs: &self.inputs,
             slow_readers: &self.slow_readers,
             retained: &self.retained,
             definitions: &self.definitions,
             sessions: &self.sessions,
             gtids: &self.gtids,
+            reads: &self.reads,
             counts: &self.counts,
             figures: &self.figures,
             statement_logs: &self.statement_logs,

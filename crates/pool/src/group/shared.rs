@@ -7,9 +7,9 @@
 use crate::auth::accounts::{Accounts, LoginContext};
 use crate::auth::auth_failures::AuthFailures;
 use crate::auth::password_checks::{Checked, PasswordChecks};
-use crate::buffers::packing;
-use crate::buffers::room::InputBudget;
-use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
+use crate::client::buffers::packing;
+use crate::client::buffers::room::InputBudget;
+use crate::client::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
 use crate::cluster::Cluster;
 use crate::config::current::Current;
 use crate::config::source::Source;
@@ -29,12 +29,13 @@ use crate::observe::log::{self, note};
 use crate::observe::programs::Programs;
 use crate::observe::refusals::Refusals;
 use crate::observe::telemetry::Telemetry;
-use crate::scheduler::account_slots::AllAccountSlots;
+use crate::scheduler::account_slots::{AccountSlots, AllAccountSlots};
 use crate::scheduler::budget::Budget;
 use crate::scheduler::bulk::LONG;
 use crate::scheduler::fronts::Fronts;
 use crate::scheduler::running_limit::{Oversubscribe, RunningLimit};
 use crate::server::facts::ServerFacts;
+use crate::server::fleet::{ALL, Fleet, Unit};
 use crate::server::upstream::Upstream;
 use crate::server::watched::code_catalogue::CodeCatalogue;
 use crate::server::watched::global_values::Watch;
@@ -43,8 +44,8 @@ use crate::server::watched::privileges::Privileges;
 use crate::server::watched::schemas_defined::SchemasDefined;
 use crate::server::watched::trigger::WatchTrigger;
 use crate::statements::kill::jobs::{KillAsk, KillEnd, Threads};
+use handover::Peer;
 use reactor::Sender;
-use reactor::handover::Peer;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -100,7 +101,7 @@ pub struct Shared {
     pub clients: AtomicUsize,
     /// The server's numbers of all groups' backends; changed when one comes or goes.
     pub threads: Threads,
-    /// Since when the front of each group's lanes waits.
+    /// Since when the front of each group's queues waits.
     pub fronts: Fronts,
     /// Number of statements that run at once, where the pool looks for it.
     pub(crate) running_limit: RunningLimit,
@@ -164,6 +165,8 @@ pub struct Shared {
     pub(crate) upstream: Arc<Upstream>,
     /// The servers, where there are several.
     pub(crate) cluster: Option<Arc<Cluster>>,
+    /// The pools that share the server's connections, where there are several.
+    pub(crate) fleet: Option<Arc<Fleet>>,
 }
 
 /// Number of groups, and their resources.
@@ -206,6 +209,13 @@ impl Shared {
         );
         let settings_memory = settings.memory_bytes_max;
         let backends_wished = AtomicUsize::new(settings.backends_max);
+        let fleet = settings
+            .fleet
+            .as_deref()
+            .map(|name| Arc::new(Fleet::new(name, settings.cluster.is_none())));
+        if fleet.is_some() {
+            budget.set_total(0);
+        }
         Shared {
             input: InputBudget::new(input_bytes, command_max),
             offered,
@@ -226,6 +236,7 @@ impl Shared {
             address_limits: AddressLimits::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             cluster: None,
+            fleet,
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
             collecting: CollectingGroups::new(groups, cores),
             spool_jobs: SpoolJobs::default(),
@@ -331,8 +342,9 @@ impl Shared {
         let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
         let taken = connections.saturating_sub(beside).max(self.groups);
         self.backends_taken.store(taken, Relaxed);
-        let fitting = wished.min(taken);
-        if !self.budget.set_total(fitting) {
+        let fitting = wished.min(taken).max(self.groups);
+        // What the fleet leaves to this pool is within it.
+        if self.fleet.is_some() || !self.budget.set_total(fitting) {
             return;
         }
         let others = "the rest is for its own other connections and for administrators";
@@ -351,6 +363,22 @@ impl Shared {
         };
         note(log::Event::BackendsMax, format_args!("{cause}"));
         self.upstream.tell_groups();
+    }
+
+    /// Units that a backend for this account uses of the fleet's limits; `None` while none is left.
+    pub(crate) fn take_units(&self, account: &AccountSlots) -> Option<Vec<Unit>> {
+        let Some(fleet) = &self.fleet else {
+            return Some(Vec::new());
+        };
+        let resources: Vec<_> = [ALL].into_iter().chain(account.shared_limit()).collect();
+        fleet.take(&resources)
+    }
+
+    /// Bounds the backends by the units that the fleet has given this pool.
+    pub(crate) fn fit_fleet(&self, units: Option<usize>) {
+        if self.budget.set_total(units.unwrap_or(0)) {
+            self.upstream.tell_groups();
+        }
     }
 
     /// Backends that there may be: `backends_max`, as far as the server has room for them.

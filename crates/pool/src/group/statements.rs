@@ -10,9 +10,10 @@
 pub(crate) mod endings;
 pub(crate) mod kills;
 pub(crate) mod query;
+pub(crate) mod reads;
 
-use crate::backend::{InFlight, Pipeline, Purpose};
-use crate::buffers::message::payload_of;
+use crate::backend::{ForSession, InFlight, Purpose};
+use crate::client::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -48,7 +49,7 @@ fn is_uncounted<S>(client: &Client<S>) -> bool {
 impl<N: Net> Group<N> {
     /// Handles a command of a client that is idle.
     pub(crate) fn on_command(&mut self, key: ClientId, message: &[u8]) -> Handled {
-        self.take_rules();
+        self.rules.renew(&self.shared.rules);
         let is_logged = self.settings.statement_log != StatementLog::Off;
         if !is_logged && self.rules.is_empty() {
             return self.carry_out(key, message);
@@ -60,7 +61,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key)
             && client.state() == ClientState::Idle
         {
-            client.pins.give_slot_back();
+            client.slot = None;
         }
         if is_logged && handled == Handled::Used {
             self.logs().answered_here(key, message);
@@ -82,7 +83,7 @@ impl<N: Net> Group<N> {
         let refusal = match admit(&self.rules, digest, self.net.now()) {
             Ok(slot) => {
                 let client = self.clients.get_mut(key)?;
-                client.pins.hold_slot(Box::new(slot?));
+                client.slot = slot;
                 return None;
             }
             Err(refusal) => refusal,
@@ -106,6 +107,10 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         client.begin_command();
+        self.readers().prepare_to_route(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
         let has_lost_transaction = client.has_lost_transaction();
         let awaits_answers = client.modified.as_ref().is_some_and(|t| t.is_awaited());
         let joined = self.current_input.joined(message);
@@ -129,44 +134,17 @@ impl<N: Net> Group<N> {
             return self.waiters().wait_outside(key);
         }
         let arguments = payload.get(1..).unwrap_or_default();
-        if has_lost_transaction && self.hears_of_lost_transaction(key, command, arguments) {
+        if has_lost_transaction
+            && self
+                .answers()
+                .hears_of_lost_transaction(key, command, arguments)
+        {
             return Handled::Used;
         }
         match command {
             Command::Query => self.on_query(key, message, arguments),
             _ => self.on_other(key, command, message, arguments),
         }
-    }
-
-    /// Tells a client by an error that its transaction is lost, before a statement that could take
-    /// it to be open. ROLLBACK has nothing to be told.
-    fn hears_of_lost_transaction(
-        &mut self,
-        key: ClientId,
-        command: Command,
-        arguments: &[u8],
-    ) -> bool {
-        let waits = matches!(
-            command,
-            Command::Quit
-                | Command::Ping
-                | Command::SetOption
-                | Command::ResetConnection
-                | Command::ChangeUser
-                | Command::StmtSendLongData
-                | Command::StmtClose
-        );
-        let Some(client) = self.clients.get_mut(key).filter(|_| !waits) else {
-            return false;
-        };
-        client.forget_lost_transaction();
-        if command == Command::Query && arguments.trim_ascii().eq_ignore_ascii_case(b"ROLLBACK") {
-            return false;
-        }
-        client.last.lose_conditions();
-        self.answers()
-            .refuse_counted(key, &Refusal::TransactionLost);
-        true
     }
 
     /// Handles a command that is no text.
@@ -182,7 +160,7 @@ impl<N: Net> Group<N> {
         }
         match command {
             Command::Quit => self.clients.close_for(key, end::QUIT),
-            Command::Ping => match self.dead_end(key) {
+            Command::Ping => match self.members().dead_end(key) {
                 Some(why) => self.end_client(key, &why),
                 None => self.answers().pong(key),
             },
@@ -218,28 +196,12 @@ impl<N: Net> Group<N> {
         Handled::Used
     }
 
-    /// The reason why a client can run no statement any more. Who asks by COM_PING whether its
-    /// connection serves, as applications' pools do, is not told that it does.
-    fn dead_end(&mut self, key: ClientId) -> Option<String> {
-        let client = self.clients.get(key).filter(|c| c.backend().is_none())?;
-        let pool = client.pool as usize;
-        // Its next statement moves it on.
-        let pool = match self.members().outdated(key) {
-            Some(old) => {
-                let key_of_now = self.members().key_of_now(old);
-                self.backend_pools.find(&key_of_now)?
-            }
-            None => pool,
-        };
-        self.backend_pools.pools[pool].dead_end(&self.shared.accounts)
-    }
-
     /// True if the pool cannot carry out a command before it knows what it asks just now.
     fn needs_read_back(&mut self, key: ClientId, command: Command) -> bool {
         let starts_over = matches!(command, Command::ResetConnection | Command::ChangeUser);
         if (starts_over || is_answered_here(command))
             && let Some(view) = self.client_view(key)
-            && (view.is_being_asked(Purpose::Reports(true))
+            && (view.is_being_asked(ForSession::Reports(true))
                 || starts_over && view.is_reading(Properties::ROLE))
         {
             return true;
@@ -266,7 +228,7 @@ impl<N: Net> Group<N> {
         let Some(view) = self.client_view(key) else {
             return false;
         };
-        if view.is_being_asked(Purpose::Warnings) {
+        if view.is_being_asked(ForSession::Warnings) {
             return true;
         }
         let client = view.client;
@@ -282,7 +244,8 @@ impl<N: Net> Group<N> {
 
     /// Runs a command on the client's backend, on another one, or later.
     pub(crate) fn start(&mut self, key: ClientId, message: &[u8], statement: Statement) -> Handled {
-        let silent_for = self.silent_for();
+        let now = self.net.now();
+        let silent_for = (self.shared.upstream).silent_for(now, self.settings.server_down_fail);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -292,8 +255,19 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         client.statement = statement;
+        if !statement.place.is_elsewhere()
+            && let Some(handled) = self.leave_for_writer(key)
+        {
+            return handled;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let on_reader = self.backend_pools.pools[client.pool as usize]
+            .home
+            .is_some();
         if let Some(backend) = client.backend() {
-            if let Some(lasted) = silent_for {
+            if let Some(lasted) = silent_for.filter(|_| !on_reader) {
                 client.pins.forget_plan();
                 self.answers().refuse_counted(key, &silence(lasted));
                 return Handled::Used;
@@ -302,7 +276,7 @@ impl<N: Net> Group<N> {
                 return self.waiters().wait_outside(key);
             }
             if self.matching().waits_with_backend(key, backend) {
-                return self.wait_in_lane(key, message.len());
+                return self.wait_in_queue(key, message.len());
             }
             return self.begin(key, backend, message);
         }
@@ -313,14 +287,14 @@ impl<N: Net> Group<N> {
         if let Some(backend) = self.acquire(key) {
             return self.begin(key, backend, message);
         }
-        if !self.shared.upstream.is_silent()
+        if (on_reader || !self.shared.upstream.is_silent())
             && let Some(backend) = self.matching().place_to_pipeline(key, message)
             && !self.matching().is_ahead()
         {
             self.send_statement(key, backend, message, &Prefix::CannotFail);
             return Handled::Used;
         }
-        self.wait_in_lane(key, message.len())
+        self.wait_in_queue(key, message.len())
     }
 
     /// Sends a command to the client's backend, once that stands in the client's session state.
@@ -354,6 +328,9 @@ impl<N: Net> Group<N> {
         }
         let mut out = std::mem::take(&mut self.lent.out);
         out.clear();
+        if self.shared.cluster.is_some() {
+            self.readers().put_catch_up(key, backend_id, &mut out);
+        }
         let text_here_max = self.shared.text_here_max;
         let pair = self.pair(key, backend_id);
         let prefix = pair.map(|mut pair| pair.put_prefix(message, text_here_max, &mut out));
@@ -423,7 +400,7 @@ impl<N: Net> Group<N> {
             Code::Unread => self.counts.code_unread += 1,
             Code::Known => self.counts.code_known += 1,
         }
-        if runs && client.modifying.is_some() {
+        if runs && client.modifying().is_some() {
             client.note_modified(Some(backend), (command.sent, &mut self.counts));
         }
         match prefix {
@@ -466,29 +443,26 @@ impl<N: Net> Group<N> {
         let place = client.figures_place(&self.backend_pools);
         self.figures.sent(place, waited);
         self.figures.digests.sent(client.statement.digest, waited);
-        client.binding.join(backend_id);
+        client.join(backend_id);
         client.last.sent();
         let first = backend.flight().is_empty();
         let behind = backend.flight().back().and_then(|command| command.owner);
         self.counts.pipelined += u64::from(behind.is_some_and(|owner| owner != key));
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
         let apart = client.is_held() || backend.in_transaction();
-        let shape = if apart { 0 } else { client.shape() };
+        let session_digest = if apart { 0 } else { client.session_digest() };
         if first {
-            backend.pipeline = match self.shapes.trusts(shape) {
-                true => Pipeline::Open,
-                false => Pipeline::Closed,
-            };
+            backend.begin_pipeline(self.known_digests.trusts(session_digest));
         }
-        let kept = match first || shape == 0 {
-            true => 0,
-            false => backend.followers.keep(message),
+        let kept = match backend.is_reader() && !apart || !first && session_digest != 0 {
+            true => backend.keep_for_followers(message),
+            false => 0,
         };
         let command = InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
             reply: client.reply_to(message, backend),
-            shape,
+            session_digest,
             sent: now,
             first,
             is_long: message.len() >= LONG_COMMAND,

@@ -8,9 +8,10 @@
 //! step.
 //!
 //! Invariants: tasks are carried out by [`Group::run_tasks`] alone, in the turn in which they were
-//! left; for what the last writes of a turn leave, the next turn begins at once
-//! ([`Group::deadline`]). Nothing that a task does calls it. Their number is bounded by that of
-//! clients and backends: a step leaves at most [`PER_STEP_MAX`] for each of them that it moves.
+//! left, up to [`TASKS_MAX`] for each event; for what is left then, and by the last writes of a
+//! turn, the next turn begins at once ([`Group::deadline`]). Nothing that a task does calls it.
+//! Their number is bounded by that of clients and backends: a step leaves at most [`PER_STEP_MAX`]
+//! for each of them that it moves.
 
 use crate::group::Group;
 use crate::group::tokens::{BackendId, ClientId};
@@ -18,6 +19,10 @@ use reactor::Net;
 
 /// Tasks that a step leaves for a client or backend that it has moved.
 const PER_STEP_MAX: usize = 4;
+
+/// Tasks that are carried out behind one event: steps that leave each other to be done would keep
+/// the group from everybody else.
+const TASKS_MAX: usize = 4096;
 
 /// One step of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +77,10 @@ impl Tasks {
 impl<N: Net> Group<N> {
     /// Does what the step before has left, and what that leaves.
     pub(crate) fn run_tasks(&mut self) {
-        while let Some(task) = self.tasks.next() {
+        for _ in 0..TASKS_MAX {
+            let Some(task) = self.tasks.next() else {
+                return;
+            };
             match task {
                 Task::Read(client) => self.pump(client),
                 Task::Settle(backend) => self.settle(backend),
@@ -109,6 +117,19 @@ mod tests {
         group.tasks.add(Task::Serve);
         assert_eq!(group.deadline(), Time(0));
         group.turn(&[]);
+        assert!(group.tasks.is_empty());
+    }
+
+    #[test]
+    fn an_event_has_a_bounded_number_of_tasks_carried_out() {
+        let mut group = group();
+        for _ in 0..=TASKS_MAX {
+            group.tasks.add(Task::Serve);
+        }
+        group.run_tasks();
+        assert!(!group.tasks.is_empty());
+        assert_eq!(group.deadline(), Time(0));
+        group.run_tasks();
         assert!(group.tasks.is_empty());
     }
 

@@ -2,7 +2,7 @@
 
 use crate::backend::pools::PoolKey;
 use crate::backend::{Backend, BackendState};
-use crate::client::{Client, ClientState, Proof};
+use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::group::scripted::{Scripted, shared};
 use crate::group::tokens::{BackendId, ClientId};
@@ -28,7 +28,8 @@ pub(crate) fn group_with(settings: &str) -> Group<Scripted> {
 pub(crate) fn client(group: &mut Group<Scripted>) -> ClientId {
     let session = group.sessions.intern(Session::default());
     let mut client = Client::of_tests(NOW, session);
-    (client.login, client.proof) = (None, Proof::Given);
+    client.login = None;
+    client.let_in_as(0);
     assert!(client.change_state(ClientState::Idle, NOW));
     group.clients.insert(client)
 }

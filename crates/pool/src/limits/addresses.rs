@@ -87,14 +87,17 @@ pub(crate) struct Met {
 }
 
 impl Met {
+    /// All names for counters.
+    pub(crate) const NAMES: [&'static str; 4] = [
+        "address-clients",
+        "address-logins",
+        "network-clients",
+        "network-logins",
+    ];
+
     /// A short stable name, for counters.
     pub(crate) fn name(&self) -> &'static str {
-        match (self.whose.is_network, self.is_rate) {
-            (false, false) => "address-clients",
-            (false, true) => "address-logins",
-            (true, false) => "network-clients",
-            (true, true) => "network-logins",
-        }
+        Met::NAMES[2 * usize::from(self.whose.is_network) + usize::from(self.is_rate)]
     }
 
     /// One of each limit, for tests.

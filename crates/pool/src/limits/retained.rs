@@ -30,9 +30,9 @@ pub(crate) struct Retained {
     /// Bytes of commands and replies that backends keep.
     pub(crate) in_transit: Meter,
     /// Long data that waits for its execution.
-    pub(crate) long_data: usize,
+    pub(crate) long_data: Meter,
     /// Bytes that TLS takes.
-    pub(crate) tls_bytes: usize,
+    pub(crate) tls_bytes: Meter,
 }
 
 impl Retained {
@@ -44,14 +44,15 @@ impl Retained {
             &self.statements,
             &self.outputs,
             &self.in_transit,
+            &self.long_data,
+            &self.tls_bytes,
         ];
-        let metered: usize = meters.iter().map(|meter| meter.bytes()).sum();
-        metered + self.long_data + self.tls_bytes
+        meters.iter().map(|meter| meter.bytes()).sum()
     }
 
     /// COM_STMT_SEND_LONG_DATA: kept for the execution; mistakes in it are the server's to find.
     pub(crate) fn take_long_data<S>(
-        &mut self,
+        &self,
         client: &mut Client<S>,
         message: &[u8],
         payload: &[u8],
@@ -69,18 +70,12 @@ impl Retained {
         let Some(held) = prepared.get_mut(id) else {
             return;
         };
-        if held.overlong || !keeps_long_data(message.len(), (kept, max), self.long_data) {
+        if held.overlong || !keeps_long_data(message.len(), (kept, max), self.long_data.bytes()) {
             held.overlong = true;
-            self.long_data -= held.long.take().map_or(0, |long| long.len());
+            held.long = None;
             return;
         }
-        held.long.get_or_insert_default().extend_from_slice(message);
-        self.long_data += message.len();
-    }
-
-    /// A client's long data for this statement is dropped.
-    pub(crate) fn drop_long_data<S>(&mut self, client: Option<&mut Client<S>>, id: u32) {
-        self.long_data -= client.map_or(0, |client| client.drop_long_data(id));
+        (held.long.get_or_insert_default()).push(message, &self.long_data);
     }
 }
 
@@ -93,47 +88,27 @@ fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reactor::Time;
     use session::meter::Charge;
-    use std::rc::Rc;
 
     #[test]
     fn the_sum_leaves_nothing_out() {
-        let mut retained = Retained::default();
-        let mut charges: [Charge; 5] = Default::default();
+        let retained = Retained::default();
+        let mut charges: [Charge; 7] = Default::default();
         let meters = [
             &retained.variables,
             &retained.warnings,
             &retained.statements,
             &retained.outputs,
             &retained.in_transit,
+            &retained.long_data,
+            &retained.tls_bytes,
         ];
         for (at, (charge, meter)) in charges.iter_mut().zip(meters).enumerate() {
             charge.set(meter, 1 << at);
         }
-        (retained.long_data, retained.tls_bytes) = (1 << 5, 1 << 6);
         assert_eq!(retained.bytes(), (1 << 7) - 1);
         drop(charges);
-        assert_eq!(
-            retained.bytes(),
-            (1 << 5) + (1 << 6),
-            "charges end with their owners"
-        );
-    }
-
-    #[test]
-    fn dropped_long_data_is_counted_no_more() {
-        let mut client = Client::of_tests(Time(1), Rc::default());
-        let mut retained = Retained {
-            long_data: 7,
-            ..Retained::default()
-        };
-        retained.drop_long_data(Some(&mut client), 1);
-        assert_eq!(
-            retained.bytes(),
-            7,
-            "it has none: what is kept is another's"
-        );
+        assert_eq!(retained.bytes(), 0, "charges end with their owners");
     }
 
     #[test]

@@ -14,17 +14,13 @@
 
 use crate::errors::reasons::Refusal;
 use reactor::Time;
-use session::pins::Guard;
-use session::record::{
-    Read, put_age, put_list, put_option, read_age, read_list, read_number, read_option, read_text,
-};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
 /// Digests that may have a rule.
 pub(crate) const RULES_MAX: usize = 100;
@@ -36,7 +32,7 @@ pub(crate) const AT_ONCE_MAX: usize = 100_000;
 pub(crate) const SECONDS_MAX: u64 = 365 * 24 * 3600;
 
 /// Effect of a rule on statements of its digest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Effect {
     /// None runs; their clients hear this.
     Reject(String),
@@ -81,8 +77,6 @@ impl Rule {
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Usage>);
 
-impl Guard for Slot {}
-
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, AcqRel);
@@ -125,6 +119,31 @@ pub(crate) struct Rules {
     set: Mutex<Arc<RuleSet>>,
     /// Number of times that they have been replaced.
     version: AtomicU64,
+}
+
+/// Rules that a group has taken, and which those are.
+#[derive(Debug, Default)]
+pub(crate) struct RulesTaken {
+    rules: Arc<RuleSet>,
+    version: u64,
+}
+
+impl RulesTaken {
+    /// Takes the rules in force, if they are others by now.
+    pub(crate) fn renew(&mut self, from: &Rules) {
+        let version = from.version();
+        if version != self.version {
+            (self.rules, self.version) = (from.get(), version);
+        }
+    }
+}
+
+impl std::ops::Deref for RulesTaken {
+    type Target = RuleSet;
+
+    fn deref(&self) -> &RuleSet {
+        &self.rules
+    }
 }
 
 impl Rules {
@@ -197,39 +216,25 @@ impl Rules {
     }
 }
 
-/// Appends rules, for another process.
-pub(crate) fn put(out: &mut Vec<u8>, rules: &RuleSet, now: Time) {
-    put_list(out, rules.iter(), |out, (digest, rule)| {
-        put_lenenc(out, *digest);
-        let (max, message) = match &rule.effect {
-            Effect::Reject(message) => (0, message.as_str()),
-            Effect::Limit(max) => (*max, ""),
-        };
-        put_lenenc(out, max as u64);
-        put_lenenc_bytes(out, message.as_bytes());
+/// A rule for another process: its digest, and for how long it still holds (`None`: for good).
+pub(crate) type RuleRecord = (u64, Effect, Option<Duration>);
+
+/// Rules for another process.
+pub(crate) fn records(rules: &RuleSet, now: Time) -> Vec<RuleRecord> {
+    let record = |(digest, rule): (&u64, &Rule)| {
         let left = (rule.until != Time::NEVER).then(|| rule.until.since(now));
-        put_option(out, left, put_age);
-    });
+        (*digest, rule.effect.clone(), left)
+    };
+    rules.iter().map(record).collect()
 }
 
-/// Reads rules of another process.
-///
-/// # Errors
-/// The part that cannot be read.
-pub(crate) fn read(reader: &mut Reader<'_>, now: Time) -> Read<RuleSet> {
-    let rules = read_list(reader, "rules", |reader| {
-        let digest = reader.lenenc("a digest")?;
-        let max: usize = read_number(reader, "a limit")?;
-        let message = read_text(reader, "a message")?;
-        let left = read_option(reader, "a time", |reader| read_age(reader, "a time"))?;
-        let effect = match max {
-            0 => Effect::Reject(String::from_utf8_lossy(&message).into_owned()),
-            max => Effect::Limit(max),
-        };
-        let until = left.map_or(Time::NEVER, |left: Duration| now + left);
-        Ok((digest, Rule::new(effect, until)))
-    })?;
-    Ok(rules.into_iter().take(RULES_MAX).collect())
+/// Rules of another process, as many as there may be.
+pub(crate) fn of_records(records: Vec<RuleRecord>, now: Time) -> RuleSet {
+    let rule = |(digest, effect, left): RuleRecord| {
+        let until = left.map_or(Time::NEVER, |left| now + left);
+        (digest, Rule::new(effect, until))
+    };
+    records.into_iter().take(RULES_MAX).map(rule).collect()
 }
 
 #[cfg(test)]
@@ -298,11 +303,9 @@ mod tests {
         let until = NOW + Duration::from_secs(9);
         rules.set(7, Effect::Reject("no".into()), until).unwrap();
         rules.set(8, Effect::Limit(3), Time::NEVER).unwrap();
-        let mut out = Vec::new();
-        put(&mut out, &rules.get(), NOW);
         let later = Time(77);
         let other = Rules::default();
-        other.take_over(read(&mut Reader::new(&out), later).unwrap());
+        other.take_over(of_records(records(&rules.get(), NOW), later));
         let set = other.get();
         let of = |digest| (set[&digest].effect.clone(), set[&digest].until);
         assert_eq!(

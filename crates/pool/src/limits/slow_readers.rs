@@ -9,7 +9,13 @@
 //!    (`slow_backends_percent_max`), and those of one user `[[user]] slow_backends_max`. A text
 //!    whose reader was slow is known to be long (`long_texts.rs`): its next runs count from their
 //!    start, and while the share is used up ([`SlowReaders::is_squeezed`]) they are set aside in
-//!    their lane (`lane.rs`), and all other statements may use the backends that are reserved.
+//!    their queue (`queue.rs`). Then writes, statements of digests that are known to be short, and
+//!    those of clients that have had a reply meanwhile wait in the high queue (`queueing.rs`), for
+//!    which backends are reserved: any other text that nobody knows may be one more long one.
+//!    One of these unknown texts at a time is tried on a backend that the low queue leaves for it
+//!    besides the reserve, the last come first, so that a client's first statement does not wait
+//!    behind long ones that came before it; who has waited for [`TRIAL_WAITS`] times
+//!    `slow_reader_ms_max` is tried no more. If its reader is slow it is relieved first.
 //! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
 //!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
 //!    (`spool.rs`), from which the client reads at its own pace. Its backend is checked in behind
@@ -20,10 +26,7 @@
 //!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
 //!    the share: they wait for its end.
 //!    A long reply takes its time on the way into the spool, and the server's: one of a group goes
-//!    there at a time (`collecting.rs`). The next client that does not read may have the backend
-//!    after it. So while slow readers keep more than their share ([`SlowReaders::is_over`]),
-//!    statements of shapes that are known to be short, and writes, wait in the high lane
-//!    (`queueing.rs`).
+//!    there at a time (`collecting.rs`).
 //!    While statements that were set aside wait, one reader within the share makes room for them.
 //! 3. One beyond the share whose reply cannot be taken off its backend, because its session keeps
 //!    that or the spool has no room, is closed once it has taken nothing for `slow_reader_ms_max`.
@@ -47,15 +50,20 @@ use crate::limits::slow_readers::collecting::Collecting;
 use crate::limits::slow_readers::long_texts::LongTexts;
 use crate::limits::spool::{Spool, Tail};
 use reactor::{Slots, Time};
+use session::known_digests::REPLY_MAX;
 use session::meter::Meter;
-use session::shapes::REPLY_MAX;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A reader that takes its reply is held up for a moment now and then; one that has held up its
 /// backend for so long is slow.
 const SLOW_AFTER: Duration = Duration::from_millis(20);
+/// An unknown text may be tried until it has waited for so many times `slow_reader_ms_max`: the
+/// first backend may be free after one.
+pub(crate) const TRIAL_WAITS: u32 = 2;
+/// Clients of a group that are remembered to have had replies while others are slow.
+const PROVEN_MAX: usize = 4096;
 /// Bytes of a reply that wait in memory before the rest goes to the file.
 const MEMORY_MAX: usize = 16 * 1024;
 
@@ -72,7 +80,7 @@ struct Reader {
     since: Time,
     client: ClientId,
     backend: BackendId,
-    user: u16,
+    user: usize,
     /// Statements of others were sent behind its own.
     has_followers: bool,
 }
@@ -152,10 +160,14 @@ pub(crate) struct SlowReaders {
     within: usize,
     /// Texts whose replies are known to hold up backends.
     texts: LongTexts,
+    /// Clients that have had replies since some are slow.
+    proven: HashSet<ClientId>,
+    /// Client whose unknown text is tried.
+    trial: Option<ClientId>,
     /// When the next reader beyond the share has taken nothing for too long.
     next_end: Time,
     /// Backends that slow readers of limited users hold here, as all groups were told.
-    of_users: BTreeMap<u16, usize>,
+    of_users: BTreeMap<usize, usize>,
     /// Replies that were taken off their backends.
     pub(crate) spool: Spool,
 }
@@ -176,24 +188,6 @@ impl<S> Backend<S> {
     }
 }
 
-impl<S> Client<S> {
-    /// Words of the report about its reply.
-    pub(crate) fn reading(&self, now: Time) -> String {
-        let Some(output) = &self.output else {
-            return String::new();
-        };
-        let seconds = now.since(self.since).as_secs();
-        let spooled = self.spooled().unwrap_or(0);
-        let unsent = output.bytes.len() - output.sent + spooled;
-        let off = match (self.spooled(), self.state()) {
-            (None, _) => "",
-            (Some(_), ClientState::Idle | ClientState::Leaving) => ", off its backend",
-            (Some(_), _) => ", being taken off its backend",
-        };
-        format!(", has taken nothing for {seconds} s of {unsent} bytes{off}")
-    }
-}
-
 impl SlowReaders {
     /// Nobody yet, with this spool.
     pub(crate) fn new(spool: Spool) -> SlowReaders {
@@ -204,6 +198,8 @@ impl SlowReaders {
             long: Vec::new(),
             within: 0,
             texts: LongTexts::default(),
+            proven: HashSet::new(),
+            trial: None,
             next_end: Time::NEVER,
             of_users: BTreeMap::new(),
             spool,
@@ -220,7 +216,7 @@ impl SlowReaders {
     ) {
         if client.output.is_none() {
             // The write limit counts from here.
-            client.since = now;
+            client.count_from(now);
         }
         let transport_bytes = client.transport.unsent_bytes();
         let output = client.output.get_or_insert_default();
@@ -303,7 +299,7 @@ impl SlowReaders {
 
     /// Notes that a backend is not read because its client has not taken the last bytes.
     pub(crate) fn note_held_up<S>(&mut self, key: BackendId, backend: &mut Backend<S>, now: Time) {
-        backend.held_up_since.get_or_insert(now);
+        backend.hold_up(now);
         if !self.held_up.contains(&key) {
             self.held_up.push(key);
         }
@@ -322,11 +318,6 @@ impl SlowReaders {
     /// True while the share is used up: no statement that is known to be long is started.
     pub(crate) fn is_squeezed(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
         self.backends() >= slow_max(settings, shared, group).max(1)
-    }
-
-    /// True while slow readers keep more than their share.
-    pub(crate) fn is_over(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
-        self.backends() > slow_max(settings, shared, group).max(1)
     }
 
     /// True if the text of this digest is known to be long.
@@ -349,15 +340,41 @@ impl SlowReaders {
         self.long.retain(|long| long.backend != backend);
     }
 
-    /// A statement with a text of this digest has ended on this backend.
-    pub(crate) fn statement_ended(&mut self, backend: BackendId, digest: u64) {
+    /// True if a client has had a reply since some are slow.
+    pub(crate) fn is_proven(&self, client: ClientId) -> bool {
+        self.proven.contains(&client)
+    }
+
+    /// The unknown text of this client is tried.
+    pub(crate) fn start_trial(&mut self, client: ClientId) {
+        self.trial = Some(client);
+    }
+
+    /// True while an unknown text waits or runs that is tried, or keeps its backend since.
+    pub(crate) fn has_trial<S>(&self, clients: &Slots<Client<S>, ClientId>) -> bool {
+        let client = self.trial.and_then(|key| clients.get(key));
+        client
+            .is_some_and(|client| client.state() != ClientState::Idle || client.backend().is_some())
+    }
+
+    /// A statement of a client with a text of this digest has ended on this backend.
+    pub(crate) fn statement_ended(&mut self, backend: BackendId, digest: u64, client: ClientId) {
         if self.texts.is_empty() && self.long.is_empty() {
             return;
         }
         let ended = self.long.iter().position(|long| long.backend == backend);
         let ended = ended.map(|at| self.long.swap_remove(at));
-        if !ended.is_some_and(|long| long.is_slow) {
-            self.texts.was_quick(digest);
+        if ended.is_some_and(|long| long.is_slow) {
+            self.proven.remove(&client);
+            return;
+        }
+        self.texts.was_quick(digest);
+        if !self.is_empty() {
+            if self.proven.len() >= PROVEN_MAX {
+                self.proven.clear();
+            }
+            self.proven.insert(client);
+            self.trial.take_if(|tried| *tried == client);
         }
     }
 
@@ -377,6 +394,7 @@ impl SlowReaders {
     pub(crate) fn relieve<S>(&mut self, crowd: &mut Crowd<'_, S>, demand: Demand) -> Vec<Relief> {
         self.next_end = Time::NEVER;
         if self.is_empty() {
+            (self.proven, self.trial) = (HashSet::new(), None);
             self.within = 0;
             self.collecting.end(&crowd.shared.collecting);
             return Vec::new();
@@ -414,7 +432,7 @@ impl SlowReaders {
             makes_room = false;
         }
         slow.retain(|reader| demand.any || reader.has_followers);
-        slow.sort_unstable_by_key(|reader| reader.since);
+        slow.sort_unstable_by_key(|reader| (self.trial != Some(reader.client), reader.since));
         let mut of_users = self.users_over(crowd.settings);
         for reader in slow {
             let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
@@ -483,7 +501,7 @@ impl SlowReaders {
             return None;
         }
         client.output.as_mut()?.rest = Rest::Spooled(Tail::default());
-        match reader.has_followers {
+        match reader.has_followers || self.trial == Some(reader.client) {
             true => self.spooled.insert(0, reader.client),
             false => self.spooled.push(reader.client),
         }
@@ -520,7 +538,7 @@ impl SlowReaders {
     fn forget_quick<S>(&mut self, crowd: &Crowd<'_, S>) {
         self.held_up.retain(|key| {
             let backend = crowd.backends.get(*key);
-            backend.is_some_and(|backend| backend.held_up_since.is_some())
+            backend.is_some_and(|backend| backend.held_up_since().is_some())
         });
         self.spooled.retain(|key| {
             let client = crowd.clients.get(*key);
@@ -558,7 +576,7 @@ impl SlowReaders {
         let now = crowd.now;
         let on_backend = self.held_up.iter().filter_map(|backend_id| {
             let backend = crowd.backends.get(*backend_id)?;
-            let since = backend.held_up_since?;
+            let since = backend.held_up_since()?;
             let front = backend.flight().front()?;
             let owner = front
                 .owner
@@ -566,10 +584,10 @@ impl SlowReaders {
             let client = crowd.clients.get(owner)?;
             let waits = client.output.as_ref()?.rest.is_on_backend();
             (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
-                since: client.since,
+                since: client.since(),
                 client: owner,
                 backend: *backend_id,
-                user: client.user,
+                user: client.user(),
                 has_followers: backend.has_followers(),
             })
         });
@@ -585,11 +603,11 @@ impl SlowReaders {
                 .backend()
                 .filter(|_| client.state() == ClientState::Idle)?;
             client.spooled()?;
-            (now.since(client.since) >= SLOW_AFTER).then_some(Reader {
-                since: client.since,
+            (now.since(client.since()) >= SLOW_AFTER).then_some(Reader {
+                since: client.since(),
                 client: *key,
                 backend,
-                user: client.user,
+                user: client.user(),
                 has_followers: false,
             })
         });
@@ -598,14 +616,14 @@ impl SlowReaders {
 
     /// Tells all groups how many backends the slow readers of each limited user hold here.
     fn publish_slow(&mut self, slow: &[Reader], settings: &Settings) {
-        let mut now: BTreeMap<u16, usize> = BTreeMap::new();
+        let mut now: BTreeMap<usize, usize> = BTreeMap::new();
         for reader in slow {
-            let user = &settings.users[reader.user as usize];
+            let user = &settings.users[reader.user];
             if user.limits.slow_backends_max.is_some() {
                 *now.entry(reader.user).or_default() += 1;
             }
         }
-        let all = |user: &u16| &settings.users[*user as usize].usage.slow;
+        let all = |user: &usize| &settings.users[*user].usage.slow;
         for (user, count) in &now {
             all(user).fetch_add(*count, Relaxed);
         }
@@ -616,9 +634,9 @@ impl SlowReaders {
     }
 
     /// By how many backends slow readers of users are over their limits.
-    fn users_over(&self, settings: &Settings) -> BTreeMap<u16, usize> {
-        let over = |user: &u16| {
-            let of_user = &settings.users[*user as usize];
+    fn users_over(&self, settings: &Settings) -> BTreeMap<usize, usize> {
+        let over = |user: &usize| {
+            let of_user = &settings.users[*user];
             let max = of_user.limits.slow_backends_max?;
             let slow = of_user.usage.slow.load(Relaxed);
             Some((*user, slow.saturating_sub(max)))
@@ -631,7 +649,7 @@ impl SlowReaders {
         let spooled = self.spooled.iter();
         let spooled = spooled.filter_map(|key| Some((*key, crowd.clients.get(*key)?)));
         let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
-        let spooled = spooled.map(|(key, client)| (client.since, key));
+        let spooled = spooled.map(|(key, client)| (client.since(), key));
         let slow = self.on_backends(crowd).into_iter();
         let slow = slow
             .chain(self.within(crowd))
@@ -679,7 +697,7 @@ impl SlowReaders {
         let slow_at = self.held_up.iter().filter_map(|key| {
             let backend = backends.get(*key)?;
             let matters = others_wait || backend.has_followers();
-            backend.held_up_since.filter(|_| matters)
+            backend.held_up_since().filter(|_| matters)
         });
         let relief = slow_at.map(|since| since + SLOW_AFTER);
         let relief = relief.filter(|at| *at > now).min();
@@ -719,10 +737,10 @@ impl SlowReaders {
 fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
     let client = crowd.clients.get(key)?;
     (!client.waits_for_spool()).then_some(Reader {
-        since: client.since,
+        since: client.since(),
         client: key,
         backend: client.backend()?,
-        user: client.user,
+        user: client.user(),
         has_followers: false,
     })
 }

@@ -50,8 +50,8 @@
 //! Invariant: here is said who is late; nothing is closed.
 
 use crate::backend::Backend;
-use crate::buffers::outgoing::FED_MAX;
-use crate::buffers::room::Inputs;
+use crate::client::buffers::outgoing::FED_MAX;
+use crate::client::buffers::room::Inputs;
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::config::{SILENCE_PARTS, Settings};
@@ -96,13 +96,13 @@ impl<S> Client<S> {
     /// Something has come from it: its limits count from here.
     pub(crate) fn heard_from(&mut self, now: Time) {
         if matches!(self.state(), ClientState::Idle | ClientState::Feeding) {
-            self.since = now;
+            self.count_from(now);
         }
     }
 
     /// True if it has begun a command and not ended it.
     pub(crate) fn is_amid_command(&self) -> bool {
-        self.input.is_some()
+        self.input().is_some()
             || self
                 .transport
                 .compression()
@@ -136,7 +136,7 @@ impl<S> Client<S> {
         limits: Limits<'_>,
     ) -> Option<Late> {
         use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
-        let stands = now.since(self.since);
+        let stands = now.since(self.since());
         let Limits { settings, server } = limits;
         // It cannot take what has not been read from the spool.
         if self.waits_for_spool() {
@@ -176,10 +176,10 @@ impl<S> Client<S> {
     /// Sweeps in which it is looked at once. It grows with the time for which it has been idle, of
     /// which it is a part, so that very many idle clients cost next to nothing.
     fn looks_between(&self, now: Time) -> u32 {
-        if self.state() != ClientState::Idle || self.backend().is_some() || self.input.is_some() {
+        if self.state() != ClientState::Idle || self.backend().is_some() || self.input().is_some() {
             return 1;
         }
-        let parts = now.since(self.since).as_secs() / IDLE_PARTS;
+        let parts = now.since(self.since()).as_secs() / IDLE_PARTS;
         1 << parts.max(1).ilog2().min(LOOKS_BETWEEN_MAX.ilog2())
     }
 
@@ -187,14 +187,14 @@ impl<S> Client<S> {
     fn idle_max(&self, limits: Limits<'_>) -> Duration {
         let timeouts = &limits.server.timeouts;
         let own = timeouts.wait_of(&self.session, self.capabilities);
-        let of_user = &limits.settings.users[self.user as usize].limits;
+        let of_user = &limits.settings.users[self.user()].limits;
         of_user.idle_max.map_or(own, |max| max.min(own))
     }
 
     /// True if the time of an idle client is over, or so near its end that the server, which counts
     /// by itself on the client's backend, may have found so first.
     pub(crate) fn has_idled(&self, now: Time, limits: Limits<'_>) -> bool {
-        let stands = now.since(self.since);
+        let stands = now.since(self.since());
         self.state() == ClientState::Idle
             && self.output.is_none()
             && stands + SWEEP_SLACK > self.idle_max(limits)
@@ -265,7 +265,7 @@ impl<N: Net> TimeLimits<'_, N> {
             return Default::default();
         };
         let now = self.net.now();
-        let quiet = |client: &Client<_>| now.since(client.since) >= max / SILENCE_PARTS;
+        let quiet = |client: &Client<_>| now.since(client.since()) >= max / SILENCE_PARTS;
         let due = self.clients.every(sweep, self.rounds(max));
         let asked = (self.clients).every(sweep.wrapping_sub(PROBED_SWEEPS), self.rounds(max));
         (
@@ -283,19 +283,19 @@ impl<N: Net> TimeLimits<'_, N> {
         let running = flight.front().filter(|c| c.purpose.may_wait_for_locks());
         let limits_of = |key| {
             let client = self.clients.get(key)?;
-            Some(&self.limits.settings.users[client.user as usize].limits)
+            Some(&self.limits.settings.users[client.user()].limits)
         };
         // Behind a reply of nobody waits who keeps something there, or who is pipelined.
         let Some(owner) = running.and_then(|c| c.owner).or(backend.client()) else {
             let limits = limits_of(flight.iter().find_map(|c| c.owner)?)?;
-            let since = running?.sent.max(backend.busy_since);
+            let since = running?.sent.max(backend.busy_since());
             let late = limits.statement_max.is_some_and(|m| now.since(since) > m);
             return late.then_some(OverTime::Nobodys);
         };
         let first = running.and_then(|_| flight.iter().find(|c| c.owner == Some(owner)));
         let limits = limits_of(owner)?;
         if let (Some(max), Some(first)) = (limits.statement_max, first)
-            && now.since(first.sent.max(backend.busy_since)) > max
+            && now.since(first.sent.max(backend.busy_since())) > max
         {
             return Some(OverTime::Clients(owner, Refusal::StatementTime { max }));
         }
@@ -310,7 +310,7 @@ impl<N: Net> TimeLimits<'_, N> {
             ClientState::Feeding => !client.has_fed_enough(Some(&*backend)),
             _ => false,
         };
-        let late = keeps && client.output.is_none() && now.since(client.since) > max;
+        let late = keeps && client.output.is_none() && now.since(client.since()) > max;
         late.then_some(OverTime::Clients(owner, Refusal::KeptIdle { max }))
     }
 }
@@ -318,7 +318,7 @@ impl<N: Net> TimeLimits<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{BackendState, InFlight, Purpose};
+    use crate::backend::{BackendState, ForSession, InFlight, Purpose};
     use crate::config::Raw;
     use crate::group::scripted::Scripted;
     use session::state::Session;
@@ -381,7 +381,7 @@ mod tests {
             let backend_id = self.backends.insert(backend);
             let client = self.clients.get_mut(key).unwrap();
             let backend = self.backends.get_mut(backend_id).unwrap();
-            client.binding.bind(&mut backend.binding, (key, backend_id));
+            client.bind(backend, (key, backend_id));
             backend.expect(InFlight {
                 sent: NOW,
                 ..InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results)
@@ -451,7 +451,7 @@ mod tests {
             bench.net.now = NOW + seconds * SECOND;
             let key = bench.client(&[ClientState::Idle]);
             let client = bench.clients.get_mut(key).unwrap();
-            client.since = NOW;
+            client.count_from(NOW);
             assert_eq!(client.looks_between(bench.net.now), between, "{seconds} s");
             client.keep_input(b"\x05\0");
             assert_eq!(client.looks_between(bench.net.now), 1, "amid a command");
@@ -530,7 +530,11 @@ mod tests {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
         let (key, backend) = bench.running();
         let busy_since = NOW + SECOND;
-        bench.backends.get_mut(backend).unwrap().busy_since = busy_since;
+        bench
+            .backends
+            .get_mut(backend)
+            .unwrap()
+            .begin_load(busy_since);
         bench.net.now = busy_since + SECOND;
         assert_eq!(bench.limits().overdue(backend), None);
         bench.net.now = busy_since + SECOND + MOMENT;
@@ -546,7 +550,7 @@ mod tests {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
         let (key, backend_id) = bench.running();
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.flight_mut().next().unwrap().purpose = Purpose::Ahead;
+        backend.flight_mut().next().unwrap().purpose = ForSession::Ahead.into();
         bench.net.now = NOW + SECOND;
         assert_eq!(bench.limits().overdue(backend_id), None);
         bench.net.now = NOW + SECOND + MOMENT;
@@ -605,7 +609,7 @@ mod tests {
         });
         assert_eq!(bench.limits().overdue(backend_id), Some(OverTime::Nobodys));
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.busy_since = NOW + MOMENT;
+        backend.take_reply(NOW + MOMENT);
         assert_eq!(bench.limits().overdue(backend_id), None, "it began later");
     }
 

@@ -14,15 +14,15 @@
 //! in the middle of a command and does not go on with it is closed, the one that holds most first.
 //!
 //! In time: a client takes at most [`INPUT_FREE`] bytes of an unfinished command by an event of its
-//! socket. For more it waits in a line: once in a turn the line is served, each client for
+//! socket. For more it waits in a queue: once in a turn that is served, each client for
 //! at most [`CLIENT_TURN_BYTES`], all of them for at most [`TURN_BYTES`]. A frame that unpacks to
 //! more waits there from its first byte on: what unpacks zstd makes a window of megabytes and a
 //! block of 128 KiB for it, and a thousand such frames may come in one turn.
 //!
 //! Invariants: counts change in [`InputRoom::count`] and [`InputRoom::uncount`] only; no client
-//! is closed as late while it waits for room or in the line.
+//! is closed as late while it waits for room or in the queue.
 
-use crate::buffers::room::{HOLDER_MIN, INPUT_FREE, Inputs, Standing};
+use crate::client::buffers::room::{HOLDER_MIN, INPUT_FREE, Inputs, Standing};
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
@@ -41,14 +41,6 @@ pub(crate) const TURN_BYTES: usize = 256 * 1024;
 /// A client that is amid a command must send so much between two sweeps (a second) while others
 /// wait for room.
 const PROGRESS_MIN: usize = 64 * 1024;
-
-impl<S> Client<S> {
-    /// Bytes of memory that what it has sent and is not handled takes.
-    pub(crate) fn held(&self) -> usize {
-        let input = self.input.as_ref().map_or(0, |input| input.capacity());
-        input + self.transport.compression().map_or(0, |c| c.held())
-    }
-}
 
 impl Shared {
     /// The bound on what clients hold, once the server is known: see [`Settings::input_bytes_max`].
@@ -124,7 +116,7 @@ impl<S> InputRoom<'_, S> {
             self.shared.input.waiting.fetch_sub(1, Relaxed);
         }
         if let Some(client) = self.clients.get(key) {
-            self.shared.input.give_back(client.id);
+            self.shared.input.give_back(client.id());
         }
     }
 
@@ -132,7 +124,7 @@ impl<S> InputRoom<'_, S> {
         let Some(client) = self.clients.get(key).filter(|client| client.is_known()) else {
             return;
         };
-        let user = &self.settings.users[client.user as usize];
+        let user = &self.settings.users[client.user()];
         if user.limits.input_bytes_max.is_some() {
             let bytes = &user.usage.input_bytes;
             bytes.fetch_add(held, Relaxed);
@@ -177,7 +169,7 @@ impl<S> InputRoom<'_, S> {
         let Some(client) = self.clients.get(key) else {
             return Takes::Later;
         };
-        let held = client.input.as_ref().map_or(0, |input| input.len());
+        let held = client.input().map_or(0, |input| input.len());
         let logs_in = matches!(
             client.state(),
             ClientState::Accepted | ClientState::Greeted | ClientState::Proving
@@ -228,12 +220,12 @@ impl<S> InputRoom<'_, S> {
         if let Some(key) = self.inputs.behind_long.pop_front()
             && self.inputs.is_behind_long(key)
         {
-            self.inputs.line.push_front(key);
+            self.inputs.queue.push_front(key);
             self.admit(key);
         }
     }
 
-    /// A client that has waited stands in the line.
+    /// A client that has waited stands in the queue.
     fn admit(&mut self, key: ClientId) {
         self.inputs.stand(key, Standing::InLine);
         // Its silence was not its own.
@@ -247,7 +239,7 @@ impl<S> InputRoom<'_, S> {
     pub(crate) fn stand_in_line(&mut self, key: ClientId) {
         if !self.inputs.holds_up(key) {
             self.inputs.stand(key, Standing::InLine);
-            self.inputs.line.push_back(key);
+            self.inputs.queue.push_back(key);
         }
     }
 
@@ -258,17 +250,17 @@ impl<S> InputRoom<'_, S> {
             return false;
         };
         let more = client
-            .input
+            .input()
             .as_ref()
             .map_or(more, |input| input.room_for(more));
         let full = self.shared.is_memory_full.load(Relaxed) || self.shared.memory.is_full();
-        !full && self.shared.input.admits(client.id, more)
+        !full && self.shared.input.admits(client.id(), more)
     }
 
     /// The limit that a command of which the client would hold `len` bytes is over by itself.
     fn over_limit(&self, key: ClientId, len: usize) -> Option<Refusal> {
         let client = self.clients.get(key)?;
-        let announced = match client.input.as_ref().map(|input| frame(input)) {
+        let announced = match client.input().map(|input| frame(input)) {
             Some(Frame::Partial { total } | Frame::Whole { total, .. }) => total,
             _ => 0,
         };
@@ -276,7 +268,7 @@ impl<S> InputRoom<'_, S> {
         if announced > max.max(HEADER_LEN) {
             return Some(self.shared.input_refusal(announced));
         }
-        let user = self.settings.users.get(client.user as usize)?;
+        let user = self.settings.users.get(client.user())?;
         let max = user.limits.input_bytes_max.filter(|_| client.is_known())?;
         let bytes = user.usage.input_bytes.load(Relaxed);
         let more = len.saturating_sub(self.counted(key));
@@ -289,7 +281,7 @@ impl<S> InputRoom<'_, S> {
         })
     }
 
-    /// Those for whom there is room now stand in line again.
+    /// Puts clients for whose command there is room now into the queue again.
     pub(crate) fn admit_waiting(&mut self) {
         while let Some(key) = self.inputs.no_room.front().copied() {
             let holder = self.inputs.holders.get(&key);
@@ -298,7 +290,7 @@ impl<S> InputRoom<'_, S> {
                     return;
                 }
                 self.shared.input.waiting.fetch_sub(1, Relaxed);
-                self.inputs.line.push_back(key);
+                self.inputs.queue.push_back(key);
                 self.admit(key);
             }
             self.inputs.no_room.pop_front();
@@ -364,10 +356,10 @@ impl<S> InputRoom<'_, S> {
         refused
     }
 
-    /// Takes the first in line, if it still waits there: it may take so much of what is `left` for
-    /// this turn.
-    pub(crate) fn next_in_line(&mut self, left: usize) -> Option<(ClientId, usize)> {
-        let key = self.inputs.line.pop_front()?;
+    /// Takes the first of the queue, if it still waits there: it may take so much of what is `left`
+    /// for this turn.
+    pub(crate) fn next_in_queue(&mut self, left: usize) -> Option<(ClientId, usize)> {
+        let key = self.inputs.queue.pop_front()?;
         let holder = self.inputs.holders.get(&key)?;
         if holder.standing != Standing::InLine {
             return None;
@@ -403,10 +395,10 @@ impl<S> InputRoom<'_, S> {
             return;
         };
         // The number behind that of the packet that it is sending.
-        let held = client.input.as_ref().map_or(0, |input| input.len());
+        let held = client.input().map_or(0, |input| input.len());
         let packets = held / (HEADER_LEN + PAYLOAD_MAX) + 1;
-        client.seq = u8::try_from(packets & 0xFF).unwrap_or(1);
-        client.input = None;
+        client.set_seq(u8::try_from(packets & 0xFF).unwrap_or(1));
+        client.forget_input();
         if let Some(compression) = client.transport.compression_mut() {
             compression.forget_input();
         }
@@ -461,7 +453,7 @@ mod tests {
             let mut client = Client::of_tests(self.now, Rc::default());
             client.login = None;
             assert!(client.change_state(ClientState::Idle, self.now));
-            client.id = u32::try_from(self.clients.len()).unwrap() + 1;
+            client.set_id(u32::try_from(self.clients.len()).unwrap() + 1);
             let [a, b, c, _] = u32::try_from(total - HEADER_LEN).unwrap().to_le_bytes();
             let mut bytes = vec![a, b, c, 0];
             bytes.resize(sent, b'x');
@@ -477,7 +469,7 @@ mod tests {
         assert_eq!(bench.room().takes_more(key, 1000), Takes::Now);
         assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
         assert!(bench.inputs.has_line());
-        let (served, share) = bench.room().next_in_line(TURN_BYTES).unwrap();
+        let (served, share) = bench.room().next_in_queue(TURN_BYTES).unwrap();
         assert_eq!((served, share), (key, CLIENT_TURN_BYTES));
         assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Now);
         assert_eq!(bench.room().served(key, share), INPUT_FREE);
@@ -494,7 +486,7 @@ mod tests {
         bench.room().drop_command(key);
         bench.room().count(key);
         assert_eq!(bench.inputs.bytes(), 0);
-        assert!(bench.clients.get(key).unwrap().input.is_none());
+        assert!(bench.clients.get(key).unwrap().input().is_none());
     }
 
     #[test]
@@ -505,7 +497,7 @@ mod tests {
         bench.shared.input.held.store(usize::MAX / 2, Relaxed);
         assert!(bench.shared.input.admits(9, 1));
         assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
-        let (_, share) = bench.room().next_in_line(TURN_BYTES).unwrap();
+        let (_, share) = bench.room().next_in_queue(TURN_BYTES).unwrap();
         assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
         assert_eq!(bench.counts.input_waited, 1);
         bench.room().served(key, share);

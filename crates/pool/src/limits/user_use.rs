@@ -2,6 +2,8 @@
 //!
 //! Invariant: it belongs to the user's name, and outlives a change of the user's settings.
 
+use session::own_writes::OwnWrites;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 /// Use of one user.
@@ -15,4 +17,6 @@ pub(crate) struct UserUse {
     pub(crate) input_bytes: AtomicUsize,
     /// Backends that slow readers hold; counted for users with a limit only.
     pub(crate) slow: AtomicUsize,
+    /// Writes of all its clients, where reads of each are to see them.
+    pub(crate) writes: Mutex<OwnWrites>,
 }

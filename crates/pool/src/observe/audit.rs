@@ -113,7 +113,7 @@ impl<'a> Happened<'a> {
         let certificate = client.transport.peer_certificate();
         Happened {
             event: "disconnect",
-            id: client.id,
+            id: client.id(),
             address: client.transport.peer(net),
             is_local: client.transport.is_local(),
             account: name,
@@ -134,7 +134,7 @@ impl<'a> Happened<'a> {
         why: Option<(u16, &'static str)>,
     ) -> Happened<'a> {
         Happened {
-            event: match client.proof {
+            event: match client.proof() {
                 Proof::Changing => "change_user",
                 _ => "connect",
             },

@@ -19,7 +19,7 @@ use crate::client::ClientState;
 use crate::observe::figures::counts::Census;
 use crate::observe::figures::digests::Digests;
 use crate::observe::figures::places::USERS_MAX;
-use crate::scheduler::lane::LaneName;
+use crate::scheduler::queue::QueueName;
 use reactor::Time;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -140,7 +140,7 @@ pub(crate) struct UserFigures {
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     users: Vec<UserFigures>,
-    lanes: [Histogram; LaneName::ALL.len()],
+    queues: [Histogram; QueueName::ALL.len()],
     /// Figures of statements, by digest.
     pub(crate) digests: Digests,
 }
@@ -149,7 +149,7 @@ impl Figures {
     pub(crate) fn new(users: usize, digests: Digests) -> Figures {
         let mut figures = Figures {
             users: Vec::new(),
-            lanes: Default::default(),
+            queues: Default::default(),
             digests,
         };
         figures.fit(users);
@@ -183,17 +183,17 @@ impl Figures {
         figures.errors += u64::from(failed);
     }
 
-    /// The turn of one in a lane has come.
-    pub(crate) fn waited_in(&mut self, lane: LaneName, waited: Duration) {
-        self.lanes[place_of(lane)].record(waited);
+    /// The turn of one in a queue has come.
+    pub(crate) fn waited_in(&mut self, queue: QueueName, waited: Duration) {
+        self.queues[place_of(queue)].record(waited);
     }
 
     pub(crate) fn users(&self) -> &[UserFigures] {
         &self.users
     }
 
-    pub(crate) fn lane(&self, lane: LaneName) -> &Histogram {
-        &self.lanes[place_of(lane)]
+    pub(crate) fn queue(&self, queue: QueueName) -> &Histogram {
+        &self.queues[place_of(queue)]
     }
 
     /// Figures of the time after an earlier state of them.
@@ -204,8 +204,8 @@ impl Figures {
             user.service = user.service.since(&before.service);
             user.errors = user.errors.saturating_sub(before.errors);
         }
-        for (lane, before) in since.lanes.iter_mut().zip(&earlier.lanes) {
-            *lane = lane.since(before);
+        for (queue, before) in since.queues.iter_mut().zip(&earlier.queues) {
+            *queue = queue.since(before);
         }
         since.digests = self.digests.since(&earlier.digests);
         since
@@ -219,19 +219,19 @@ impl Figures {
             user.service.add(&more.service);
             user.errors += more.errors;
         }
-        for (lane, more) in self.lanes.iter_mut().zip(&other.lanes) {
-            lane.add(more);
+        for (queue, more) in self.queues.iter_mut().zip(&other.queues) {
+            queue.add(more);
         }
         self.digests.add(&other.digests);
     }
 }
 
-fn place_of(lane: LaneName) -> usize {
-    match lane {
-        LaneName::Login => 0,
-        LaneName::High => 1,
-        LaneName::Low | LaneName::Long => 2,
-        LaneName::Held => 3,
+fn place_of(queue: QueueName) -> usize {
+    match queue {
+        QueueName::Login => 0,
+        QueueName::High => 1,
+        QueueName::Low | QueueName::Long => 2,
+        QueueName::Held => 3,
     }
 }
 

@@ -4,10 +4,10 @@
 //! kind, or is told by itself.
 
 use crate::errors::reasons::Refusal;
+use crate::observe::identity::ClientIdentity;
 use crate::observe::log::line_limit::LineLimit;
 use crate::observe::log::{Event, Facts, note_of};
 use crate::observe::statement_logs::StatementLogs;
-use crate::observe::who::Who;
 use reactor::Time;
 use std::time::Duration;
 
@@ -22,42 +22,53 @@ pub(crate) struct LimitedLog {
     refusals: LineLimit,
     kills: LineLimit,
     /// When idle clients were told of last, and how many there were by then.
-    idle_told: (Time, u64),
+    idle_logged: (Time, u64),
 }
 
 impl LimitedLog {
     /// A client was turned away before it had logged in.
-    pub(crate) fn login_refused(&mut self, now: Time, who: &Who, refusal: &Refusal) {
+    pub(crate) fn login_refused(
+        &mut self,
+        now: Time,
+        identity: &ClientIdentity,
+        refusal: &Refusal,
+    ) {
         if let Some(omitted) = self.logins.admit(now) {
             let facts = Facts {
                 reason: Some(refusal.name()),
                 omitted,
-                ..who.facts()
+                ..identity.facts()
             };
             note_of(Event::LoginRefused, &facts, format_args!("{refusal}"));
         }
     }
 
     /// A client has not proven its name; `reason` is the word for why.
-    pub(crate) fn login_failed(&mut self, now: Time, who: &Who, reason: &str, text: &str) {
+    pub(crate) fn login_failed(
+        &mut self,
+        now: Time,
+        identity: &ClientIdentity,
+        reason: &str,
+        text: &str,
+    ) {
         if let Some(omitted) = self.logins.admit(now) {
             let facts = Facts {
                 reason: Some(reason),
                 omitted,
-                ..who.facts()
+                ..identity.facts()
             };
             note_of(Event::LoginFailed, &facts, format_args!("{text}"));
         }
     }
 
     /// A client that has logged in, or its statement, has met a limit.
-    pub(crate) fn refused(&mut self, now: Time, who: &Who, refusal: &Refusal) {
+    pub(crate) fn refused(&mut self, now: Time, identity: &ClientIdentity, refusal: &Refusal) {
         if let Some(omitted) = self.refusals.admit(now) {
             let facts = Facts {
                 reason: Some(refusal.name()),
-                digest: who.facts_of_end().digest,
+                digest: identity.facts_of_end().digest,
                 omitted,
-                ..who.facts()
+                ..identity.facts()
             };
             note_of(Event::Refused, &facts, format_args!("{refusal}"));
         }
@@ -65,11 +76,19 @@ impl LimitedLog {
 
     /// The connection with this number of the server's is lost, and with it what this client had
     /// there, if one had something.
-    pub(crate) fn backend_lost(&mut self, now: Time, who: Option<&Who>, thread: u32, why: &str) {
+    pub(crate) fn backend_lost(
+        &mut self,
+        now: Time,
+        identity: Option<&ClientIdentity>,
+        thread: u32,
+        why: &str,
+    ) {
         if let Some(omitted) = self.losses.admit(now) {
             let facts = Facts {
                 omitted,
-                ..who.map(Who::facts_of_end).unwrap_or_default()
+                ..identity
+                    .map(ClientIdentity::facts_of_end)
+                    .unwrap_or_default()
             };
             let text = format_args!("thread {thread} of the server: {why}");
             note_of(Event::BackendLost, &facts, text);
@@ -77,24 +96,24 @@ impl LimitedLog {
     }
 
     /// A client loses its connection for a limit of time.
-    pub(crate) fn time_limit(&mut self, now: Time, who: &Who, refusal: &Refusal) {
+    pub(crate) fn time_limit(&mut self, now: Time, identity: &ClientIdentity, refusal: &Refusal) {
         if let Some(omitted) = self.losses.admit(now) {
             let facts = Facts {
                 reason: Some(refusal.name()),
                 omitted,
-                ..who.facts_of_end()
+                ..identity.facts_of_end()
             };
             note_of(Event::TimeLimit, &facts, format_args!("{refusal}"));
         }
     }
 
     /// KILL ends a client, or its statement (`query`); somebody said so.
-    pub(crate) fn killed(&mut self, now: Time, who: &Who, query: bool, by: &str) {
+    pub(crate) fn killed(&mut self, now: Time, identity: &ClientIdentity, query: bool, by: &str) {
         if let Some(omitted) = self.kills.admit(now) {
             let facts = Facts {
-                cuts_transaction: who.in_transaction && !query,
+                cuts_transaction: identity.in_transaction && !query,
                 omitted,
-                ..who.facts_of_end()
+                ..identity.facts_of_end()
             };
             let what = if query { "its statement is" } else { "it is" };
             note_of(
@@ -107,9 +126,9 @@ impl LimitedLog {
 
     /// Tells how many clients of the group were closed for idling since that was told last.
     pub(crate) fn tell_idle(&mut self, now: Time, closed: u64) {
-        let (since, told) = self.idle_told;
+        let (since, told) = self.idle_logged;
         if closed > told && now.since(since) >= IDLE_EVERY {
-            self.idle_told = (now, closed);
+            self.idle_logged = (now, closed);
             let text = format_args!(
                 "{} clients were closed for idling longer than they may (idle_s_max, wait_timeout)",
                 closed - told
@@ -158,10 +177,10 @@ mod tests {
         let (mut log, mut statements) = (LimitedLog::default(), StatementLogs::default());
         let begin = Time(5_000_000_000);
         for _ in 0..LINES_PER_S_MAX {
-            log.login_refused(begin, &Who::default(), &Refusal::Draining);
+            log.login_refused(begin, &ClientIdentity::default(), &Refusal::Draining);
         }
-        log.login_failed(begin, &Who::default(), "wrong-password", "no");
-        log.login_failed(begin, &Who::default(), "wrong-password", "no");
+        log.login_failed(begin, &ClientIdentity::default(), "wrong-password", "no");
+        log.login_failed(begin, &ClientIdentity::default(), "wrong-password", "no");
         // Another kind has its own share.
         log.backend_lost(begin, None, 1, "it is gone");
         assert!(

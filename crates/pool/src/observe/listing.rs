@@ -4,6 +4,7 @@
 //! statements. The mechanism: a list comes in pages of [`PAGE`] clients, each asked for by itself;
 //! a client that comes or goes between two pages may be missing or stand there twice.
 
+use crate::observe::figures::Stage;
 use crate::observe::log::Peer;
 use crate::statements::kill::jobs::KillEnd;
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub(crate) enum Wanted {
     /// A page of clients, of which so many are passed over; `busy`: only of those that have a
     /// backend or wait for one.
     Clients { from: usize, busy: bool },
+    /// The sums of a page of clients.
+    Sums { from: usize },
     /// The client that holds most memory.
     Holder,
     /// All backends.
@@ -52,10 +55,53 @@ pub(crate) struct Answer {
 /// Contents of an answer.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// A page, and whether it is the last one.
-    Clients(Vec<ClientLine>, bool),
+    /// A page; one that is not full is the last.
+    Clients(Vec<ClientLine>),
+    /// Sums of a page of so many clients.
+    Sums(Sums, usize),
     Backends(Vec<BackendLine>),
     Killed(KillEnd),
+}
+
+/// Clients summed up where they are: the allocator would keep a list of all for good.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    /// By user and host: clients, those that run, wait, are pinned.
+    pub(crate) sources: BTreeMap<(String, String), [usize; 4]>,
+    /// By reason and text: clients, and the longest time in seconds.
+    pub(crate) pins: BTreeMap<(String, String), (usize, f64)>,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, client: &ClientLine) {
+        let user = client.user.as_deref().unwrap_or("(logging in)");
+        let source = (user.to_owned(), client.address.host());
+        let counts = self.sources.entry(source).or_default();
+        counts[0] += 1;
+        counts[1] += usize::from(client.state == Stage::Running.name());
+        counts[2] += usize::from(client.state == Stage::Waiting.name());
+        if client.pins.is_empty() {
+            return;
+        }
+        counts[3] += 1;
+        let reasons: Vec<&str> = client.pins.iter().map(|(reason, _)| *reason).collect();
+        let by = client.pinned_by.clone().unwrap_or_default();
+        let (count, longest) = self.pins.entry((reasons.join(", "), by)).or_default();
+        *count += 1;
+        *longest = longest.max(client.pinned_seconds().unwrap_or(0.0));
+    }
+
+    /// Adds those of another page.
+    pub(crate) fn merge(&mut self, other: Sums) {
+        for (source, more) in other.sources {
+            let counts = self.sources.entry(source).or_default();
+            (counts.iter_mut().zip(more)).for_each(|(count, more)| *count += more);
+        }
+        for (pin, (more, seconds)) in other.pins {
+            let (count, longest) = self.pins.entry(pin).or_default();
+            (*count, *longest) = (*count + more, longest.max(seconds));
+        }
+    }
 }
 
 /// A client, as lists show it.
@@ -68,18 +114,21 @@ pub(crate) struct ClientLine {
     pub(crate) group: usize,
     pub(crate) state: &'static str,
     pub(crate) state_seconds: f64,
-    /// The lane in which its statement waits.
-    pub(crate) lane: Option<&'static str>,
+    /// The queue in which its statement waits.
+    pub(crate) queue: Option<&'static str>,
     pub(crate) schema: Option<String>,
     /// The server's number of its backend.
     pub(crate) thread: Option<u32>,
     pub(crate) in_transaction: bool,
     /// For how long the transaction is open, and how many statements were answered in it.
     pub(crate) transaction: Option<(f64, u32)>,
-    /// Why it is pinned, since when and by which text.
-    pub(crate) pins: Vec<&'static str>,
-    pub(crate) pinned_seconds: Option<f64>,
+    /// Why it is pinned and for how long, the oldest first; and by which text.
+    pub(crate) pins: Vec<(&'static str, f64)>,
     pub(crate) pinned_by: Option<String>,
+    /// Named locks that it has, or has asked for last.
+    pub(crate) lock_names: Vec<String>,
+    /// Its prepared statements of the protocol.
+    pub(crate) prepared: usize,
     pub(crate) memory_bytes: usize,
     pub(crate) unsent_bytes: usize,
     /// Version and cipher of TLS.
@@ -95,6 +144,13 @@ pub(crate) struct ClientLine {
     pub(crate) statements: u32,
     /// Bytes that it has sent and taken.
     pub(crate) bytes: Option<(u64, u64)>,
+}
+
+impl ClientLine {
+    /// Time since it was pinned.
+    pub(crate) fn pinned_seconds(&self) -> Option<f64> {
+        self.pins.first().map(|(_, seconds)| *seconds)
+    }
 }
 
 /// A backend, as lists show it.

@@ -24,7 +24,7 @@ use crate::observe::figures::places::{OTHERS, USERS_MAX};
 use crate::observe::figures::{GroupView, Histogram, Published, Stage, UserFigures};
 use crate::observe::listing::ClientLine;
 use crate::observe::telemetry::Outcome;
-use crate::scheduler::lane::LaneName;
+use crate::scheduler::queue::QueueName;
 use measure::process;
 use reactor::Time;
 use std::cell::OnceCell;
@@ -486,6 +486,39 @@ metrics! {
                 out.set(&[&server.name], lag);
             }
         };
+    Gauge Pool "onramp_pool_fleet_backends" ["seat", "of"]
+        "Backends of each pool of the fleet: its demand, what it holds, its share."
+        |pool, out| for it in pool.shared.fleet.iter().flat_map(|fleet| fleet.seats()) {
+            let seat = it.seat.to_string();
+            for (of, number) in [("demand", it.demand), ("held", it.held), ("share", it.share)] {
+                out.set(&[&seat, of], number as usize);
+            }
+        };
+    Counter Pool "onramp_pool_reads_total" ["server"]
+        "Statements that each of several servers has answered as a reader."
+        |pool, out| for server in pool.shared.cluster.iter().flat_map(|cluster| cluster.shown()) {
+            out.set(&[&server.name], server.reads);
+        };
+    Counter Pool "onramp_pool_routes_total" ["why"]
+        "Statements of clients that read elsewhere: read and read_only went to a reader (with \
+         read_dry_run they would have), all others to the writer."
+        |pool, out| for cluster in pool.shared.cluster.iter() {
+            for (why, count) in cluster.reads().counted() {
+                out.set(&[why.word()], count);
+            }
+        };
+    Counter Pool "onramp_pool_reads_behind_total" []
+        "Reads whose reader had not caught up within read_wait_ms_max."
+        |pool, out| {
+            let reads = pool.shared.cluster.as_ref().map(|cluster| cluster.reads());
+            out.set(&[], reads.map_or(0, |reads| reads.behind.load(Relaxed)));
+        };
+    Counter Pool "onramp_pool_reads_again_total" []
+        "Reads that ran once more, on the writer."
+        |pool, out| {
+            let reads = pool.shared.cluster.as_ref().map(|cluster| cluster.reads());
+            out.set(&[], reads.map_or(0, |reads| reads.again.load(Relaxed)));
+        };
     Counter Pool "onramp_pool_writer_moves_total" []
         "Changes of which of several servers is written to, also to none."
         |pool, out| {
@@ -570,7 +603,7 @@ metrics! {
     Counter Pool "onramp_pool_errors_total" ["reason"]
         "Errors made by the pool."
         |pool, out| {
-            let names = Refusal::NAMES.into_iter();
+            let names = Refusal::names().into_iter();
             each_of(names, &pool.total.census.counts.refusals, out);
         };
     Histogram Pool "onramp_pool_wait_seconds" ["user"]
@@ -586,12 +619,12 @@ metrics! {
     Gauge Pool "onramp_pool_running_max" []
         "Statements that may run at once, over all groups (oversubscribe)."
         |pool, out| out.set(&[], pool.shared.running_max(&pool.shared.settings()));
-    Histogram Pool "onramp_pool_lane_wait_seconds" ["lane"]
+    Histogram Pool "onramp_pool_queue_wait_seconds" ["queue"]
         "Time in a queue of those that had to wait: login, high, low, or held (with a backend, \
          under high_prio_mode none)."
-        |pool, out| for lane in LaneName::ALL {
-            let name = if lane == LaneName::Held { "held" } else { lane.name() };
-            out.times(&[name], pool.total.figures.lane(lane));
+        |pool, out| for queue in QueueName::ALL {
+            let name = if queue == QueueName::Held { "held" } else { queue.name() };
+            out.times(&[name], pool.total.figures.queue(queue));
         };
     Counter Pool "onramp_pool_waited_total" []
         "Statements and logins that had to wait in a queue."

@@ -8,8 +8,8 @@
 //! [`OTHERS`]. Names that no account has are counted together, without a name: nobody can fill the
 //! table by guessing.
 
+use crate::observe::identity::ClientIdentity;
 use crate::observe::log::Peer;
-use crate::observe::who::Who;
 use reactor::Time;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -42,8 +42,14 @@ pub(crate) struct Refusals(Mutex<ByReason>);
 
 impl Refusals {
     /// Counts one.
-    pub(crate) fn note(&self, who: &Who, reason: &'static str, words: &str, now: Time) {
-        let account = who.known_account().unwrap_or_default().into_owned();
+    pub(crate) fn note(
+        &self,
+        identity: &ClientIdentity,
+        reason: &'static str,
+        words: &str,
+        now: Time,
+    ) {
+        let account = identity.known_account().unwrap_or_default().into_owned();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut key = (account, reason);
         if all.len() >= REFUSALS_MAX && !all.contains_key(&key) {
@@ -52,11 +58,11 @@ impl Refusals {
         let refused = all.entry(key).or_insert_with(|| Refused {
             count: 0,
             last: now,
-            peer: who.peer,
+            peer: identity.peer,
             words: String::new(),
         });
         refused.count += 1;
-        (refused.last, refused.peer) = (now, who.peer);
+        (refused.last, refused.peer) = (now, identity.peer);
         refused.words.clear();
         refused
             .words
@@ -76,11 +82,11 @@ impl Refusals {
 mod tests {
     use super::*;
 
-    fn named(name: &str, is_account: bool) -> Who {
-        Who {
+    fn named(name: &str, is_account: bool) -> ClientIdentity {
+        ClientIdentity {
             account: Some(name.into()),
             is_account,
-            ..Who::default()
+            ..ClientIdentity::default()
         }
     }
 
@@ -91,8 +97,13 @@ mod tests {
             refusals.note(&named("app", true), "clients", "no", Time(at));
         }
         for guess in 0..REFUSALS_MAX {
-            let who = named(&format!("guess {guess}"), false);
-            refusals.note(&who, "unknown-user", &"x".repeat(WORDS_MAX + 1), Time(3));
+            let identity = named(&format!("guess {guess}"), false);
+            refusals.note(
+                &identity,
+                "unknown-user",
+                &"x".repeat(WORDS_MAX + 1),
+                Time(3),
+            );
         }
         let all = refusals.all();
         assert_eq!(all.len(), 2);

@@ -3,17 +3,18 @@
 //!
 //! What is noted of a statement when it is sent (its wait, its trace, its text where it is wanted)
 //! is kept until its end, and only while the settings want one of the logs: otherwise the statement
-//! path pays one test for each. Texts are without their values, unless the settings ask for these;
-//! and then too where they may hold a password ([`may_hold_secret`]). A group logs so many lines in
-//! a second ([`LineLimit`]); whether a statement is one of them is decided when it is sent, so that
-//! a storm costs no texts.
+//! path pays one test for each. Where lists show texts with their values, the beginning of each
+//! command is copied, and made a text when somebody asks. Texts are without their values, unless
+//! the settings ask for these; and then too where they may hold a password ([`may_hold_secret`]). A
+//! group logs so many lines in a second ([`LineLimit`]); whether a statement is one of them is
+//! decided when it is sent, so that a storm costs no texts.
 //!
 //! Invariants: one note for each client at most, dropped with its statement or its client; a
 //! statement that was noted for the log of all ends in a line of it, however it ends.
 
 use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, InFlight};
-use crate::buffers::message::payload_of;
+use crate::client::buffers::message::payload_of;
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
@@ -24,6 +25,7 @@ use crate::observe::figures::digests::Digests;
 use crate::observe::log::line_limit::LineLimit;
 use crate::observe::log::statement::{StatementFacts, StatementLog, may_hold_secret};
 use crate::observe::log::{Event, Facts, Peer, note_of};
+use foldhash::fast::FixedState;
 use reactor::{Address, Net, Slots, Time};
 use session::reply_summary::ReplySummary;
 use sql::lex::LexMode;
@@ -31,11 +33,15 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::attributes::{Form, header_len};
 use wire::command::Command;
+use wire::packet::HEADER_LEN;
 
 /// Bytes of a text in the log.
 const TEXT_MAX: usize = 4096;
+/// Bytes that are kept of a command that runs: its packet's header, and a text.
+const HEAD_MAX: usize = HEADER_LEN + 1 + TEXT_MAX;
+/// Buffers that are kept for the next commands.
+const SPARE_MAX: usize = 64;
 /// The log shows this where there is no text.
 const NO_TEXT: &str = "(a command without a text)";
 
@@ -53,8 +59,6 @@ struct Note {
     trace: Option<Box<str>>,
     /// The text as it is to be shown; `None`: that of its digest is.
     slow_text: Option<Box<str>>,
-    /// The text with its values, for whoever asks what runs.
-    running_text: Option<Arc<str>>,
     /// For the log of all: how many were left out before it, and its text.
     logged: Option<(u64, Box<str>)>,
 }
@@ -67,10 +71,37 @@ struct End<'a> {
     reason: Option<&'a str>,
 }
 
+/// Commands that run, as they were sent, for whoever asks for their texts with the values.
+#[derive(Debug, Default)]
+struct Running {
+    by_client: HashMap<ClientId, Vec<u8>, FixedState>,
+    /// Buffers of commands that have ended, so that a statement allocates nothing.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Running {
+    fn begin(&mut self, key: ClientId, message: &[u8]) {
+        let head = &message[..message.len().min(HEAD_MAX)];
+        let spare = &mut self.spare;
+        let kept = (self.by_client.entry(key)).or_insert_with(|| spare.pop().unwrap_or_default());
+        kept.clear();
+        kept.extend_from_slice(head);
+    }
+
+    fn end(&mut self, key: ClientId) {
+        if let Some(buffer) = self.by_client.remove(&key)
+            && self.spare.len() < SPARE_MAX
+        {
+            self.spare.push(buffer);
+        }
+    }
+}
+
 /// Statements of a group that may be logged.
 #[derive(Debug, Default)]
 pub(crate) struct StatementLogs {
     notes: HashMap<ClientId, Note>,
+    running: Running,
     /// The last error of the pool's own while all statements are logged.
     own_error: Option<(ClientId, u16)>,
     pub(crate) slow_lines: LineLimit,
@@ -80,12 +111,12 @@ pub(crate) struct StatementLogs {
 impl StatementLogs {
     /// True if any statement that runs is noted.
     pub(crate) fn has_notes(&self) -> bool {
-        !self.notes.is_empty()
+        !self.notes.is_empty() || !self.running.by_client.is_empty()
     }
 
-    /// Text of a client's statement that runs, with its values, where that is kept.
-    pub(crate) fn text_of_running(&self, key: ClientId) -> Option<Arc<str>> {
-        self.notes.get(&key)?.running_text.clone()
+    /// Beginning of a client's command that runs, where that is kept.
+    pub(crate) fn running(&self, key: ClientId) -> Option<&[u8]> {
+        self.running.by_client.get(&key).map(Vec::as_slice)
     }
 
     /// A client's next command is handled: what the pool answered before is no answer to it.
@@ -124,6 +155,31 @@ fn shown(sql: &[u8], mode: LexMode, with_values: bool) -> Box<str> {
     }
 }
 
+/// The text that a client's command runs.
+pub(crate) fn text_of<S>(
+    shared: &Shared,
+    client: &Client<S>,
+    message: &[u8],
+    with_values: bool,
+) -> Option<Box<str>> {
+    let payload = payload_of(message);
+    let (byte, arguments) = payload.split_first()?;
+    let mut session = &client.session;
+    let under_way = client.under_way();
+    let sql = match Command::from_byte(*byte)? {
+        Command::Query => client.text_in(arguments).ok()?,
+        Command::StmtPrepare | Command::InitDb => arguments,
+        Command::StmtExecute | Command::StmtBulkExecute => {
+            let definition = &under_way?.definition;
+            session = &definition.session;
+            &definition.sql
+        }
+        _ => return None,
+    };
+    let mode = shared.server.lex_mode(session, client.capabilities);
+    Some(shown(sql, mode, with_values))
+}
+
 impl<N: Net> Logging<'_, N> {
     /// A client's statement is sent, having waited for so long. Only where the settings want one of
     /// the logs.
@@ -139,9 +195,11 @@ impl<N: Net> Logging<'_, N> {
             Some((omitted, _)) => Some(omitted),
             None => self.admit(key),
         };
+        if self.settings.statement_text == StatementLog::Literal {
+            self.logs.running.begin(key, message);
+        }
         let is_slow_log = self.settings.slow_statement.is_some();
-        let is_shown = self.settings.statement_text == StatementLog::Literal;
-        if omitted.is_none() && !is_slow_log && !is_shown {
+        if omitted.is_none() && !is_slow_log {
             return;
         }
         let Some(client) = self.clients.get(key) else {
@@ -153,16 +211,12 @@ impl<N: Net> Logging<'_, N> {
             waited,
             sent: self.net.now(),
             server: (self.backends.get(backend_id))
-                .map(|backend| (backend.at.clone(), backend.thread)),
+                .map(|backend| (backend.at().clone(), backend.thread)),
             command: command_of(message),
             digest: client.statement.digest,
             trace: sql::traceparent::find(message).map(Into::into),
             slow_text: match slow_values {
-                true => self.text_of(client, message, true),
-                false => None,
-            },
-            running_text: match is_shown {
-                true => self.text_of(client, message, true).map(Arc::from),
+                true => text_of(self.shared, client, message, true),
                 false => None,
             },
             logged: omitted.map(|omitted| (omitted, self.text_for_log(client, message))),
@@ -197,38 +251,10 @@ impl<N: Net> Logging<'_, N> {
         };
         match known {
             Some(text) => (*text).into(),
-            None => self
-                .text_of(client, message, with_values)
-                .unwrap_or_else(|| NO_TEXT.into()),
+            None => {
+                text_of(self.shared, client, message, with_values).unwrap_or_else(|| NO_TEXT.into())
+            }
         }
-    }
-
-    /// The text that a client's command runs.
-    fn text_of(
-        &self,
-        client: &Client<N::Sock>,
-        message: &[u8],
-        with_values: bool,
-    ) -> Option<Box<str>> {
-        let payload = payload_of(message);
-        let (byte, arguments) = payload.split_first()?;
-        let mut session = &client.session;
-        let under_way = client.prepared.as_ref().and_then(|p| p.under_way.as_ref());
-        let sql = match Command::from_byte(*byte)? {
-            Command::Query => {
-                let header = header_len(Form::of(client.capabilities), arguments).ok()?;
-                arguments.get(header..)?
-            }
-            Command::StmtPrepare | Command::InitDb => arguments,
-            Command::StmtExecute | Command::StmtBulkExecute => {
-                let definition = &under_way?.definition;
-                session = &definition.session;
-                &definition.sql
-            }
-            _ => return None,
-        };
-        let mode = self.shared.server.lex_mode(session, client.capabilities);
-        Some(shown(sql, mode, with_values))
     }
 
     /// The reply to a client's statement has come whole. It may have been noted, or not.
@@ -253,10 +279,10 @@ impl<N: Net> Logging<'_, N> {
         if !self.settings.logs_statements() {
             return;
         }
-        match self.logs.notes.contains_key(&key) {
-            true => self.cut(key, Some(number), "pool"),
-            false => self.logs.own_error = Some((key, number)),
+        if !self.logs.notes.contains_key(&key) {
+            self.logs.own_error = Some((key, number));
         }
+        self.cut(key, Some(number), "pool");
     }
 
     /// A client from this address is closed, for this reason.
@@ -269,17 +295,18 @@ impl<N: Net> Logging<'_, N> {
             && client.state() != ClientState::Moving
         {
             let name = client.user_name(self.settings, self.pools).unwrap_or("");
-            let who = (name, address);
+            let identity = (name, address);
             self.shared
-                .note_for_audit(|| Happened::at_end(client, self.net, who, end));
+                .note_for_audit(|| Happened::at_end(client, self.net, identity, end));
         }
-        if !self.logs.notes.is_empty() {
+        if self.logs.has_notes() {
             self.cut(key, None, "client-closed");
         }
     }
 
     /// A statement has no reply of the server's, or nobody to take it.
     fn cut(&mut self, key: ClientId, error: Option<u16>, reason: &str) {
+        self.logs.running.end(key);
         let Some(note) = self.logs.notes.get(&key) else {
             return;
         };
@@ -293,6 +320,7 @@ impl<N: Net> Logging<'_, N> {
     }
 
     fn end(&mut self, key: ClientId, end: &End<'_>) {
+        self.logs.running.end(key);
         let Some(note) = self.logs.notes.remove(&key) else {
             return;
         };
@@ -337,7 +365,7 @@ impl<N: Net> Logging<'_, N> {
         };
         let facts = Facts {
             client: Some(note.from),
-            id: Some(client.id),
+            id: Some(client.id()),
             account: client
                 .user_name(self.settings, self.pools)
                 .map(str::as_bytes),
@@ -384,7 +412,7 @@ impl<N: Net> Logging<'_, N> {
             return;
         };
         let with_values = self.settings.statement_log == StatementLog::Literal;
-        let text = self.text_of(client, message, with_values);
+        let text = text_of(self.shared, client, message, with_values);
         let note = Note {
             from: client.transport.peer(self.net).into(),
             waited: Duration::ZERO,
@@ -394,7 +422,6 @@ impl<N: Net> Logging<'_, N> {
             digest: 0,
             trace: sql::traceparent::find(message).map(Into::into),
             slow_text: None,
-            running_text: None,
             logged: None,
         };
         let end = End {
@@ -540,6 +567,33 @@ mod tests {
         bench.logging().closed(key, (end::QUIT, None));
         bench.sends(key, "SELECT 2");
         assert_eq!(bench.text(key), None, "one line a second");
+    }
+
+    #[test]
+    fn a_command_that_runs_is_kept_for_lists_up_to_its_bound_and_its_end() {
+        let (mut bench, key) = Bench::new("statement_text = \"literal\"");
+        let text = |bench: &Bench| {
+            let client = bench.clients.get(key)?;
+            text_of(&bench.shared, client, bench.logs.running(key)?, true)
+        };
+        bench.sends(key, "SELECT 'one'");
+        assert_eq!(text(&bench).as_deref(), Some("SELECT 'one'"));
+        assert!(bench.logs.notes.is_empty() && bench.logs.has_notes());
+        bench.logging().own_error(key, 1158);
+        assert!(!bench.logs.has_notes() && bench.logs.running.spare.len() == 1);
+        bench.sends(key, "SET PASSWORD = 'one'");
+        assert_eq!(text(&bench).as_deref(), Some("SET PASSWORD = ?"));
+        assert!(bench.logs.running.spare.is_empty(), "its buffer is used");
+        bench.logs.running.begin(key, &[b'x'; HEAD_MAX + 1]);
+        assert_eq!(bench.logs.running(key).map(<[u8]>::len), Some(HEAD_MAX));
+        let others = || {
+            (0..)
+                .take(SPARE_MAX + 1)
+                .map(|index| ClientId::from_parts(index, 1))
+        };
+        others().for_each(|other| bench.logs.running.begin(other, b""));
+        others().for_each(|other| bench.logs.running.end(other));
+        assert_eq!(bench.logs.running.spare.len(), SPARE_MAX);
     }
 
     #[test]

@@ -13,9 +13,10 @@ mod report;
 
 use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, BackendState};
-use crate::buffers::room::Inputs;
 use crate::client::Client;
+use crate::client::buffers::room::Inputs;
 use crate::client::clients::Clients;
+use crate::cluster::elsewhere::GroupReads;
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
@@ -23,11 +24,11 @@ use crate::limits::retained::Retained;
 use crate::limits::slow_readers::SlowReaders;
 use crate::observe::figures::counts::{Census, Counts};
 use crate::observe::figures::{Figures, GroupView, Histogram, Stage, Turns};
+use crate::observe::identity::ClientIdentity;
 use crate::observe::statement_logs::StatementLogs;
-use crate::observe::who::Who;
 use crate::pair::view::ClientView;
 use crate::scheduler::bulk::Bulk;
-use crate::scheduler::line::Line;
+use crate::scheduler::waiting_count::WaitingCount;
 use reactor::{Address, Net, Slots, Time};
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
@@ -49,13 +50,14 @@ pub struct Survey<'a, N: Net> {
     pub(crate) clients: &'a Clients<N::Sock>,
     pub(crate) backends: &'a Slots<Backend<N::Sock>, BackendId>,
     pub(crate) pools: &'a BackendPools,
-    pub(crate) line: &'a Line,
+    pub(crate) waiting_count: &'a WaitingCount,
     pub(crate) inputs: &'a Inputs,
     pub(crate) slow_readers: &'a SlowReaders,
     pub(crate) retained: &'a Retained,
     pub(crate) definitions: &'a Definitions,
     pub(crate) sessions: &'a Interner,
     pub(crate) gtids: &'a BTreeMap<ClientId, LastGtid>,
+    pub(crate) reads: &'a GroupReads,
     pub(crate) counts: &'a Counts,
     pub(crate) figures: &'a Figures,
     pub(crate) statement_logs: &'a StatementLogs,
@@ -79,7 +81,7 @@ impl<'a, N: Net> Survey<'a, N> {
             ..Census::default()
         };
         census.clients = self.clients.len();
-        census.waiting = self.line.len();
+        census.waiting = self.waiting_count.len();
         census.variables_bytes = self.retained.variables.bytes();
         census.input_bytes = self.inputs.bytes();
         census.memory_bytes = self.held_for_clients();
@@ -106,8 +108,8 @@ impl<'a, N: Net> Survey<'a, N> {
             let stage = Stage::of(client.state(), bound);
             stages[stage as usize] += 1;
             match stage {
-                Stage::Running => running.record(now.since(client.since)),
-                Stage::Waiting => waiting.record(now.since(client.since)),
+                Stage::Running => running.record(now.since(client.since())),
+                Stage::Waiting => waiting.record(now.since(client.since())),
                 _ => {}
             }
             for pin in client.pins.list().iter() {
@@ -132,10 +134,15 @@ impl<'a, N: Net> Survey<'a, N> {
     }
 
     /// A client as lines of the log name it.
-    pub(crate) fn who(&self, key: ClientId) -> Option<Who> {
+    pub(crate) fn identity(&self, key: ClientId) -> Option<ClientIdentity> {
         let view = self.client_view(key)?;
         let names = (self.settings, self.pools);
-        Some(Who::of(view.client, view.backend, self.net, names))
+        Some(ClientIdentity::of(
+            view.client,
+            view.backend,
+            self.net,
+            names,
+        ))
     }
 
     /// Bytes that this group keeps for its clients.
@@ -146,6 +153,7 @@ impl<'a, N: Net> Survey<'a, N> {
             + self.definitions.bytes()
             + self.sessions.bytes()
             + self.gtids.len() * GTID_BYTES
+            + self.reads.bytes()
             + self.slow_readers.spool.memory()
     }
 
@@ -172,12 +180,12 @@ impl<'a, N: Net> Survey<'a, N> {
                 GTID_BYTES * self.gtids.keys().filter(gone).count(),
                 0,
             ),
-            ("TLS of clients", retained.tls_bytes, tls),
+            ("TLS of clients", retained.tls_bytes.bytes(), tls),
             ("outputs", retained.outputs.bytes(), outputs),
             (
                 "long data, at least",
-                retained.long_data.max(long),
-                retained.long_data,
+                retained.long_data.bytes().max(long),
+                retained.long_data.bytes(),
             ),
             ("statements of nobody", retained.statements.bytes(), 0),
             ("conditions of nobody", retained.warnings.bytes(), 0),
@@ -282,11 +290,11 @@ fn longest_unanswered<'a, S: 'a>(
     backends: impl Iterator<Item = &'a Backend<S>>,
     now: Time,
 ) -> Option<Duration> {
-    let unanswered = backends.filter(|backend| backend.summary.len == 0);
+    let unanswered = backends.filter(|backend| backend.reply_so_far().len == 0);
     let since = unanswered.filter_map(|backend| {
         let first = backend.flight().front()?;
         let is_statement = first.purpose.may_wait_for_locks();
-        is_statement.then(|| first.sent.max(backend.busy_since))
+        is_statement.then(|| first.sent.max(backend.busy_since()))
     });
     Some(now.since(since.min()?))
 }
@@ -303,8 +311,8 @@ fn longest_login<'a, S: 'a>(
     };
     let longest = backends
         .filter(logs_in)
-        .min_by_key(|backend| backend.since)?;
-    Some((longest.at.clone(), now.since(longest.since)))
+        .min_by_key(|backend| backend.since())?;
+    Some((longest.at().clone(), now.since(longest.since())))
 }
 
 #[cfg(test)]

@@ -14,27 +14,27 @@ use sql::classify::PinCauses;
 
 impl<S> Pair<'_, S> {
     /// The server has told these properties of the session.
-    pub(crate) fn told(&mut self, asked: Properties, answer: &Answer) -> Result<(), Broken> {
+    pub(crate) fn note_answer(&mut self, asked: Properties, answer: &Answer) -> Result<(), Broken> {
         if asked.intersects(Properties::HOLDINGS) {
-            self.acquired_told(answer);
+            self.note_acquired(answer);
         }
         if asked.intersects(Properties::FOUND_ROWS) {
-            self.found_rows_told(answer);
+            self.note_found_rows(answer);
         }
         if asked.intersects(Properties::INSERT_ID) {
-            self.insert_id_told(answer)?;
+            self.note_insert_id(answer)?;
         }
         if asked.intersects(Properties::COLLATION) {
-            self.collation_told(answer);
+            self.note_collation(answer);
         }
         if asked.intersects(Properties::CLOCK) {
-            self.clock_told(answer.text(Properties::CLOCK));
+            self.note_clock(answer.text(Properties::CLOCK));
         }
         if asked.intersects(Properties::USER_VARIABLES) {
-            self.variables_told(answer)?;
+            self.note_variables(answer)?;
         }
         if has_values(asked) {
-            self.values_told(asked, answer);
+            self.note_values(asked, answer);
         }
         let pending = &mut self.client.last.pending;
         pending.changed = pending.changed.without(asked);
@@ -42,7 +42,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// Values of the session have come back.
-    fn values_told(&mut self, asked: Properties, answer: &Answer) {
+    fn note_values(&mut self, asked: Properties, answer: &Answer) {
         let server = self.context.server.flavour;
         let mut causes = PinCauses::NONE;
         self.change_both(|session| causes = take(asked, session, answer, server));
@@ -53,31 +53,31 @@ impl<S> Pair<'_, S> {
     }
 
     /// The server has said which of what a client holds are still there.
-    fn acquired_told(&mut self, answer: &Answer) {
+    fn note_acquired(&mut self, answer: &Answer) {
         if self.backend.flight().is_empty() {
             let told = answer.of(Properties::HOLDINGS);
             let row: Vec<_> = told
                 .map(|(_, value)| value.map_or(&b""[..], |v| v))
                 .collect();
-            self.client.pins.end_as_told(&row);
+            self.client.pins.end_as_reported(&row);
         } else {
             // A statement went out behind the question, and may have taken a lock again.
             self.client.pins.ask_again();
         }
     }
 
-    fn insert_id_told(&mut self, answer: &Answer) -> Result<(), Broken> {
+    fn note_insert_id(&mut self, answer: &Answer) -> Result<(), Broken> {
         let id = answer
             .number(Properties::INSERT_ID)
             .ok_or("the server gave a LAST_INSERT_ID() that is no number")?;
         self.client.last.insert_id = id;
-        self.backend.insert_id = Some(id);
+        self.backend.note_insert_id(id);
         Ok(())
     }
 
     /// The collation, which differs from what was reported where a text has set it unseen; and that
     /// of results.
-    fn collation_told(&mut self, answer: &Answer) {
+    fn note_collation(&mut self, answer: &Answer) {
         if self.client.is_pinned_for(PinReason::WideCharset) {
             return;
         }
@@ -99,7 +99,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// The clock of a client's session was read.
-    fn clock_told(&mut self, now: &[u8]) {
+    fn note_clock(&mut self, now: &[u8]) {
         let Some(modified) = &mut self.client.modified else {
             return;
         };

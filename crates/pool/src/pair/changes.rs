@@ -7,38 +7,17 @@
 //!
 //! Invariant: what was reported is in the session of both from then on, or the client is pinned.
 
-use crate::backend::{Backend, Reports, SchemaThere};
-use crate::client::Client;
+use crate::backend::Reports;
 use crate::errors::reasons::PinReason;
-use crate::pair::{Broken, Pair};
-use session::read_back::Properties;
+use crate::pair::{Broken, Pair, UNREADABLE};
 use session::reply_summary::ReplySummary;
-use session::state::{BIG_SELECTS, CHARSET_VARIABLES, CLOCK, Session, is_paired_collation};
-use session::statement::{Code, Explanation, Statement, Untracked};
-use sql::classify::PinCause;
+use session::state::{BIG_SELECTS, CHARSET_VARIABLES, Session, is_paired_collation};
+use session::statement::{Code, Explanation};
 use std::rc::Rc;
 use wire::track::{Change, changes};
 
 /// Reported behind each write, and no setting (see [`session::last_gtid`]).
 const LAST_GTID: &[u8] = b"last_gtid";
-/// Variables that servers report by themselves: each statement has its own.
-const RECREATED: [&[u8]; 5] = [
-    b"statement_id",
-    b"last_insert_id",
-    b"identity",
-    b"warning_count",
-    b"error_count",
-];
-/// Variables that a statement uses up; reported when they are set.
-const USED_UP: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
-
-/// Causes of pins of clients whose text sets one of these.
-const USED: [PinCause; 2] = [PinCause::VariableInUse, PinCause::SpecialVariable];
-
-/// Beginning of the variables that say what is tracked.
-const TRACKING: &[u8] = b"session_track_";
-/// The one of them that no backend has on for the pool.
-const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
 /// Character sets in which ASCII is no single byte: a text that restores a session is read wrongly
 /// where its literals are in one, and the answers to the pool's questions come in one.
 const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
@@ -83,60 +62,6 @@ impl Reported<'_> {
     }
 }
 
-impl<S> Client<S> {
-    /// True if a report of this variable says nothing of its session: each statement has its own,
-    /// or it is one of the pool's trackers.
-    fn is_no_setting(&self, name: &[u8]) -> bool {
-        let tracks = name.starts_with(TRACKING) && name != TRACKING_GTIDS;
-        RECREATED.contains(&name) || tracks && !self.has_set_trackers()
-    }
-
-    /// True if a report that `timestamp` has changed comes of its own text.
-    fn sets_clock(&self) -> bool {
-        let modified = self.modified.as_ref();
-        modified.is_some_and(|modified| modified.asks_clock())
-    }
-
-    /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
-    /// trigger or a view has done it, and may have done more. What the next statement uses up
-    /// cannot be given back anyway.
-    fn take_variable(
-        &mut self,
-        session: &mut Session,
-        (name, value): (&[u8], &[u8]),
-        explains: bool,
-    ) -> bool {
-        let used_up = || {
-            USED.iter()
-                .any(|&used| self.is_pinned_for(PinReason::Text(used)))
-        };
-        let said = match name {
-            CLOCK => self.sets_clock(),
-            _ => !USED_UP.contains(&name) || used_up(),
-        };
-        let kept = session.set(name, value).is_ok();
-        let charset = CHARSET_VARIABLES
-            .iter()
-            .any(|charset| charset.as_bytes() == name);
-        self.last.pending.changed =
-            (self.last.pending.changed).union(Properties::COLLATION.when(charset));
-        kept && explains && said
-    }
-}
-
-impl<S> Backend<S> {
-    /// Notes what a statement has done to savepoints. Where its client has gone, nobody knows what
-    /// that may be.
-    pub(crate) fn note_savepoint(&mut self, statement: Option<&Statement>, went: bool) {
-        let set = statement.is_none_or(|statement| {
-            statement.untracked.contains(Untracked::SAVEPOINT) && (went || statement.is_several())
-        });
-        let ended = statement
-            .is_some_and(|statement| statement.untracked.contains(Untracked::NO_SAVEPOINT));
-        self.transaction.note_savepoint(set, ended && went);
-    }
-}
-
 impl<S> Pair<'_, S> {
     /// The client's statement is answered: takes what it has set.
     pub(crate) fn note_statement(
@@ -147,7 +72,7 @@ impl<S> Pair<'_, S> {
         if !summary.changes.is_empty() {
             self.note_changes(summary, explanation)?;
         }
-        if self.client.retracking.is_some() {
+        if self.client.retracking().is_some() {
             self.note_retracked(summary.error.is_none());
         }
         Ok(())
@@ -173,7 +98,7 @@ impl<S> Pair<'_, S> {
         };
         let read = changes(&summary.changes, |change| self.take(change, &mut reported));
         if read.is_err() {
-            return Err("the server sent session changes that cannot be read");
+            return Err(UNREADABLE);
         }
         if let Some(mut session) = reported.session {
             // In a text of several nobody can tell which of the two was set last.
@@ -236,7 +161,7 @@ impl<S> Pair<'_, S> {
                     reported.pin.get_or_insert(PinReason::UnexplainedChange);
                 }
             }
-            Change::Schema(_) if backend.schema == SchemaThere::Another => {
+            Change::Schema(_) if backend.is_in_another_schema() => {
                 reported.is_explained = true;
             }
             Change::Schema(schema) => {
@@ -261,9 +186,9 @@ impl<S> Pair<'_, S> {
             self.backend.note_typing(self.owner, &session);
         }
         self.backend.note_leftovers(session.user_variables());
-        self.backend.session = match self.backend.schema {
-            SchemaThere::Clients => sessions.with_multi(&session, multi),
-            SchemaThere::Another => {
+        self.backend.session = match self.backend.is_in_another_schema() {
+            false => sessions.with_multi(&session, multi),
+            true => {
                 let mut elsewhere = (*session).clone();
                 (elsewhere.schema, elsewhere.multi_statements) = (None, multi);
                 sessions.intern(elsewhere)

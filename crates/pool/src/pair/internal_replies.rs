@@ -8,12 +8,12 @@
 //! Invariant: an answer that makes no sense, or a refusal of what cannot be refused, costs the
 //! backend; nothing is guessed of its session.
 
-use crate::backend::{Purpose, Reports};
+use crate::backend::{ForSession, Reports};
 use crate::client::ClientState;
 use crate::errors::reasons::PinReason;
 use crate::pair::left::NOT_BEGUN;
 use crate::pair::trackers::wanted_by;
-use crate::pair::{Broken, Pair};
+use crate::pair::{Broken, Pair, UNREADABLE};
 use session::read_back::{Answer, Asked, Properties};
 use session::reply_summary::ReplySummary;
 use session::send_mode::{Behind, SendMode};
@@ -27,7 +27,7 @@ use wire::track::{changes, keep};
 #[derive(Debug)]
 pub(crate) struct OwnAnswer<'a> {
     pub(crate) summary: &'a ReplySummary,
-    /// All of it, where it is read ([`Purpose::is_collected`]).
+    /// All of it, where it is read ([`crate::backend::Purpose::is_collected`]).
     pub(crate) collected: Vec<u8>,
     /// MariaDB's extended capabilities of the backend.
     pub(crate) extended: u32,
@@ -65,25 +65,17 @@ impl After {
 
 impl<S> Pair<'_, S> {
     /// The server has answered a command that was sent for this.
-    pub(crate) fn answered(&mut self, purpose: Purpose, answer: OwnAnswer<'_>) -> After {
+    pub(crate) fn answered(&mut self, command: ForSession, answer: OwnAnswer<'_>) -> After {
         let summary = answer.summary;
-        match purpose {
-            Purpose::Restore(last) => self.restored(last, summary),
-            Purpose::Joined(last) => self.joined(last, summary),
-            Purpose::Begin => self.begun(summary),
-            Purpose::Ahead => self.prepared_ahead(answer),
-            Purpose::Warnings => self.warnings_read(answer),
-            Purpose::Retold => self.retold(summary),
-            Purpose::Reports(last) => self.reported(last, summary),
-            Purpose::ReadBack(asked) => self.properties_told(asked, &answer),
-            // These concern more than the two, or nobody.
-            Purpose::Prepare(_)
-            | Purpose::Schema
-            | Purpose::Clearing
-            | Purpose::Statement
-            | Purpose::GiveBack
-            | Purpose::RollBack
-            | Purpose::ResetSession(_) => After::Nothing,
+        match command {
+            ForSession::Restore(last) => self.restored(last, summary),
+            ForSession::Joined(last) => self.joined(last, summary),
+            ForSession::Begin => self.begun(summary),
+            ForSession::Ahead => self.prepared_ahead(answer),
+            ForSession::Warnings => self.warnings_read(answer),
+            ForSession::SetAgain => self.set_again(summary),
+            ForSession::Reports(last) => self.reported(last, summary),
+            ForSession::ReadBack(asked) => self.note_properties(asked, &answer),
         }
     }
 
@@ -129,9 +121,9 @@ impl<S> Pair<'_, S> {
         }
         // Its client has been told of the beginning, if it is told of transactions at all.
         let wanted = wanted_by(self.client, self.context.server);
-        let bound = &mut self.backend.bound;
+        let bound = self.backend.bound_mut();
         let told = match self.client.capabilities & SESSION_TRACK != 0 {
-            true => keep(&summary.changes, &wanted, bound, &mut Vec::new()),
+            true => keep(&summary.changes, &wanted, false, bound, &mut Vec::new()),
             false => Ok(false),
         };
         let transaction = &mut self.backend.transaction;
@@ -139,7 +131,7 @@ impl<S> Pair<'_, S> {
             transaction.take(&change);
         });
         match told.is_err() || read.is_err() {
-            true => After::Lose("the server sent session changes that cannot be read"),
+            true => After::Lose(UNREADABLE),
             false => After::Nothing,
         }
     }
@@ -159,7 +151,7 @@ impl<S> Pair<'_, S> {
         if summary.error.is_none() {
             return After::Ready;
         }
-        *self.context.long_data -= client.drop_command();
+        client.drop_command();
         After::Replay(answer.collected)
     }
 
@@ -184,7 +176,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// A SET that makes the server report what a statement set.
-    fn retold(&mut self, summary: &ReplySummary) -> After {
+    fn set_again(&mut self, summary: &ReplySummary) -> After {
         let client = &mut *self.client;
         if summary.warned || summary.error.is_some() {
             client.last.invalidate(Reads::DIAGNOSTICS);
@@ -220,7 +212,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// A question about properties of the session.
-    fn properties_told(&mut self, asked: Asked, answer: &OwnAnswer<'_>) -> After {
+    fn note_properties(&mut self, asked: Asked, answer: &OwnAnswer<'_>) -> After {
         let refused = answer.summary.error.is_some();
         if refused && asked.properties == Properties::ROLE && !self.backend.flight().is_empty() {
             // Refused where a reset is about to follow, as in the middle of an XA transaction.
@@ -228,7 +220,9 @@ impl<S> Pair<'_, S> {
         }
         let read = Answer::read(asked, &answer.collected, answer.extended);
         match read.filter(|_| !refused) {
-            Some(answer) => After::if_read(self.told(asked.properties, &answer), After::GoOn),
+            Some(answer) => {
+                After::if_read(self.note_answer(asked.properties, &answer), After::GoOn)
+            }
             // What it holds, it keeps.
             None if asked.properties == Properties::HOLDINGS => After::GoOn,
             None => After::Lose("the server did not give a session's state back"),
@@ -239,19 +233,20 @@ impl<S> Pair<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::ForBackend;
     use crate::client::modified::Modified;
     use crate::pair::tests::{NOW, Parts, owner, reported};
     use session::read_back::Question;
     use session::statement::Statement;
     use wire::command::ReplyShape;
 
-    fn answered(parts: &mut Parts, purpose: Purpose, summary: &ReplySummary) -> After {
+    fn answered(parts: &mut Parts, purpose: ForSession, summary: &ReplySummary) -> After {
         collected(parts, purpose, summary, b"")
     }
 
     fn collected(
         parts: &mut Parts,
-        purpose: Purpose,
+        purpose: ForSession,
         summary: &ReplySummary,
         bytes: &[u8],
     ) -> After {
@@ -284,9 +279,9 @@ mod tests {
     fn a_state_that_is_refused_is_told_with_what_it_means_for_the_statement() {
         let refused = error(1231);
         for (purpose, behind) in [
-            (Purpose::Restore(false), Behind::Unknown),
-            (Purpose::Begin, Behind::Unknown),
-            (Purpose::Joined(true), Behind::NotRun),
+            (ForSession::Restore(false), Behind::Unknown),
+            (ForSession::Begin, Behind::Unknown),
+            (ForSession::Joined(true), Behind::NotRun),
         ] {
             let mut parts = Parts::bound();
             let after = answered(&mut parts, purpose, &refused);
@@ -297,11 +292,11 @@ mod tests {
     #[test]
     fn a_backend_stands_restored_behind_the_last_command_and_counts_as_accepted() {
         let mut parts = Parts::bound();
-        parts.backend.epoch = 5;
-        let after = answered(&mut parts, Purpose::Restore(false), &ok());
+        parts.backend.begin_dial(Vec::new(), 5);
+        let after = answered(&mut parts, ForSession::Restore(false), &ok());
         assert_eq!(after, After::Nothing);
         assert!(!parts.backend.session.accepted.is_of(5));
-        let after = answered(&mut parts, Purpose::Restore(true), &ok());
+        let after = answered(&mut parts, ForSession::Restore(true), &ok());
         assert_eq!(after, After::Stands);
         assert!(parts.backend.session.accepted.is_of(5));
     }
@@ -317,7 +312,7 @@ mod tests {
         ] {
             let mut parts = Parts::bound();
             runs(&mut parts, send_mode);
-            let after = answered(&mut parts, Purpose::Joined(true), &summary);
+            let after = answered(&mut parts, ForSession::Joined(true), &summary);
             assert_eq!(matches!(after, After::Lose(_)), lost, "{after:?}");
         }
     }
@@ -331,19 +326,22 @@ mod tests {
         };
         parts.client.modified = Some(Box::new(modified));
         let told = reported("time_zone", "+01:00");
-        assert_eq!(answered(&mut parts, Purpose::Retold, &told), After::Settle);
+        assert_eq!(
+            answered(&mut parts, ForSession::SetAgain, &told),
+            After::Settle
+        );
         let zone = parts.client.session.variable(b"time_zone");
         assert_eq!(zone, Some(&b"+01:00"[..]));
         // No such variable: the client's SET has set nothing either.
         let unknown = error(NOT_BEGUN[0]);
         assert_eq!(
-            answered(&mut parts, Purpose::Retold, &unknown),
+            answered(&mut parts, ForSession::SetAgain, &unknown),
             After::Settle
         );
         assert!(!parts.client.is_pinned());
         assert_eq!(parts.client.modified.as_ref().unwrap().awaited, 0);
         assert_eq!(
-            answered(&mut parts, Purpose::Retold, &error(1205)),
+            answered(&mut parts, ForSession::SetAgain, &error(1205)),
             After::Settle
         );
         assert!(parts.client.is_pinned_for(PinReason::UnexplainedChange));
@@ -355,15 +353,15 @@ mod tests {
         parts.backend.reports = Reports::Due(Explanation::Lasting);
         let mut told = reported("time_zone", "+01:00");
         told.due = Some(Explanation::Lasting);
-        let after = answered(&mut parts, Purpose::Reports(false), &told);
+        let after = answered(&mut parts, ForSession::Reports(false), &told);
         assert_eq!(after, After::Nothing);
         assert_ne!(parts.backend.reports, Reports::Complete);
-        let after = answered(&mut parts, Purpose::Reports(true), &ok());
+        let after = answered(&mut parts, ForSession::Reports(true), &ok());
         assert_eq!(after, After::Settle);
         assert_eq!(parts.backend.reports, Reports::Complete);
         assert!(parts.client.session.variable(b"time_zone").is_some());
         assert!(!parts.client.is_pinned());
-        let after = answered(&mut parts, Purpose::Reports(true), &error(1205));
+        let after = answered(&mut parts, ForSession::Reports(true), &error(1205));
         assert!(matches!(after, After::Lose(_)), "{after:?}");
     }
 
@@ -373,8 +371,12 @@ mod tests {
             changes: b"\x00\x7f".to_vec(),
             ..ReplySummary::default()
         };
-        let purposes = [Purpose::Begin, Purpose::Warnings, Purpose::Retold];
-        for purpose in purposes.into_iter().chain([Purpose::Reports(true)]) {
+        let purposes = [
+            ForSession::Begin,
+            ForSession::Warnings,
+            ForSession::SetAgain,
+        ];
+        for purpose in purposes.into_iter().chain([ForSession::Reports(true)]) {
             let mut parts = Parts::bound();
             parts.client.capabilities = SESSION_TRACK;
             let after = answered(&mut parts, purpose, &broken);
@@ -389,7 +391,7 @@ mod tests {
                 properties,
                 ..Question::default()
             };
-            Purpose::ReadBack(question.asked())
+            ForSession::ReadBack(question.asked())
         };
         let mut parts = Parts::bound();
         let acquired = asked(Properties::HOLDINGS);
@@ -399,7 +401,7 @@ mod tests {
         assert!(matches!(after, After::Lose(_)), "{after:?}");
         // A reset is about to follow.
         let own =
-            crate::backend::InFlight::own(Some(owner()), Purpose::GiveBack, ReplyShape::Status);
+            crate::backend::InFlight::own(Some(owner()), ForBackend::GiveBack, ReplyShape::Status);
         parts.backend.expect(own);
         assert_eq!(answered(&mut parts, role, &error(1399)), After::Nothing);
     }
@@ -409,16 +411,16 @@ mod tests {
         let mut parts = Parts::bound();
         assert!(parts.client.change_state(ClientState::Restoring, NOW));
         parts.client.keep_input(b"\x01\0\0\0\x17");
-        let after = collected(&mut parts, Purpose::Ahead, &error(1146), b"its error");
+        let after = collected(&mut parts, ForSession::Ahead, &error(1146), b"its error");
         assert_eq!(after, After::Replay(b"its error".to_vec()));
         assert_eq!(parts.client.state(), ClientState::Idle);
-        assert!(parts.client.input.is_none(), "the command is answered");
+        assert!(parts.client.input().is_none(), "the command is answered");
         let mut parts = Parts::bound();
         assert!(parts.client.change_state(ClientState::Restoring, NOW));
         parts.client.keep_input(b"\x01\0\0\0\x17");
-        assert_eq!(answered(&mut parts, Purpose::Ahead, &ok()), After::Ready);
+        assert_eq!(answered(&mut parts, ForSession::Ahead, &ok()), After::Ready);
         assert!(
-            parts.client.input.is_some(),
+            parts.client.input().is_some(),
             "the command is looked at again"
         );
     }

@@ -22,16 +22,11 @@
 //! Invariants: a client's number is known, or its backend has it, or it is neither and a question
 //! is refused; no client's statement runs where another client's conditions stand.
 
-use crate::backend::{Backend, InFlight, Purpose};
-use crate::client::{Client, Pipelining};
+use crate::backend::{ForBackend, InFlight};
 use crate::errors::reasons::PinReason;
-use crate::group::tokens::ClientId;
 use crate::pair::Pair;
-use crate::server::facts::ServerFacts;
-use session::diagnostics::Area;
 use session::last_gtid::doubt;
 use session::last_statement::COUNTS;
-use session::meter::Meter;
 use session::read_back::{Answer, Ended, Properties};
 use session::reply_summary::ReplySummary;
 use session::send_mode::SendMode;
@@ -53,15 +48,12 @@ const CLEARS_MYSQL: &str = "DO 0";
 /// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
 pub(super) const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
 
-/// Owner of the conditions of a statement for which nobody waits.
-const NOBODY: ClientId = ClientId::from_parts(u32::MAX, 0);
-
 impl<S> Pair<'_, S> {
     /// Notes what the client's statement has left; `alone`: nothing of others stands behind it on
     /// the backend.
     pub(crate) fn note_left(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let client = &mut *self.client;
-        client.pipelining = Pipelining::Allowed;
+        client.allow_pipelining();
         if !client.pins.is_empty() {
             client.pins.answered(summary);
         }
@@ -69,7 +61,7 @@ impl<S> Pair<'_, S> {
             modified.note_result(summary.error.is_some());
         }
         if let Some((code, _)) = &summary.error {
-            doubt(self.context.gtids, self.owner, *code);
+            doubt(self.context.gtids, self.owner, (&client.statement, *code));
         }
         if self.may_have_set_unseen(summary) {
             self.pin(PinReason::UnexplainedChange);
@@ -116,68 +108,11 @@ impl<S> Pair<'_, S> {
 
 impl<S> Pair<'_, S> {
     /// FOUND_ROWS() has come back.
-    pub(super) fn found_rows_told(&mut self, answer: &Answer) {
+    pub(super) fn note_found_rows(&mut self, answer: &Answer) {
         let Some(found) = answer.number(Properties::FOUND_ROWS) else {
             return;
         };
         self.client.last.found_rows.set(Some(found));
-    }
-}
-
-impl<S> Client<S> {
-    /// SHOW WARNINGS on its behalf has been answered.
-    pub(crate) fn keep_warnings(
-        &mut self,
-        summary: &ReplySummary,
-        collected: Vec<u8>,
-        server: &ServerFacts,
-        meter: &Meter,
-    ) {
-        let answer = match summary.error {
-            Some(_) => Err(()),
-            None => Ok(collected),
-        };
-        let session = &self.session;
-        let stored_max = session.value(b"max_error_count");
-        let stored_max = stored_max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
-        let stored_max = stored_max.unwrap_or(server.conditions_max);
-        let charset = session.variable(b"character_set_results");
-        (self.last).keep_conditions(answer, charset, stored_max, meter);
-    }
-}
-
-impl<S> Backend<S> {
-    /// It has answered a command: notes whose conditions it may hold from now on. `area`: what the
-    /// statement of the command's owner does with those of before.
-    pub(crate) fn note_conditions_left(
-        &mut self,
-        command: &InFlight,
-        summary: &ReplySummary,
-        area: Option<Area>,
-    ) {
-        if !matches!(
-            command.purpose,
-            Purpose::Statement
-                | Purpose::Ahead
-                | Purpose::Joined(_)
-                | Purpose::Restore(_)
-                | Purpose::Schema
-        ) {
-            return;
-        }
-        if summary.error.is_some() || summary.warned || area == Some(Area::Warns) {
-            self.conditions_of = Some(command.owner.unwrap_or(NOBODY));
-        } else if area == Some(Area::Clears) && command.purpose == Purpose::Statement {
-            self.conditions_of = None;
-        }
-    }
-
-    /// The pool asks it for FOUND_ROWS() on behalf of a client: on MySQL that leaves a warning,
-    /// which is no client's.
-    pub(crate) fn note_deprecation(&mut self, client: ClientId, server: Server) {
-        if server.is_mysql() {
-            self.conditions_of = Some(client);
-        }
     }
 }
 
@@ -215,9 +150,9 @@ impl<S> Pair<'_, S> {
         };
         backend.conditions_of = None;
         client.last.invalidate(COUNTS.union(Reads::DIAGNOSTICS));
-        let command = InFlight::own(Some(self.owner), Purpose::Clearing, ReplyShape::Results);
+        let command = InFlight::own(Some(self.owner), ForBackend::Clearing, ReplyShape::Results);
         backend.expect(command);
-        put_query(out, backend.form, clears.as_bytes());
+        put_query(out, backend.form(), clears.as_bytes());
     }
 }
 

@@ -9,14 +9,14 @@
 //! What is owed of properties is asked in one question ([`session::read_back`]). What each of them
 //! is, and when it is owed, stands with its owner: the files of this folder. Adding a property: a
 //! row in [`session::read_back`]. One that is more than a value of the session also has who owes it
-//! in [`Client::changed_properties`], and who takes it in [`Pair::told`].
+//! in [`Client::changed_properties`], and who takes it in [`Pair::note_answer`].
 //!
 //! Invariants: a backend is free only with nothing in flight, nothing owed, no transaction open or
 //! announced, and a client that is not pinned; what a step asks for is owed no more, so the steps
 //! come to an end.
 
-use crate::backend::{BackendState, Purpose};
-use crate::client::{Client, ClientState};
+use crate::backend::{BackendState, ForSession};
+use crate::client::ClientState;
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use crate::pair::user_variables::value_max;
@@ -46,24 +46,6 @@ enum Stay {
     Here,
     /// It is to go to another, with its backend if it keeps that.
     Leaves,
-}
-
-impl<S> Client<S> {
-    /// Properties of its session that its backend alone knows.
-    pub(crate) fn changed_properties(&self) -> Properties {
-        let modified = self.modified.as_ref();
-        let variables = modified.is_some_and(|modified| modified.fresh);
-        let clock = modified.is_some_and(|modified| modified.asks_clock());
-        // What has replaced it since is known, or is not to be known.
-        let found = Properties::FOUND_ROWS.when(!self.last.counts_unread());
-        self.last
-            .pending
-            .changed
-            .without(found)
-            .union(Properties::HOLDINGS.when(self.pins.asks()))
-            .union(Properties::CLOCK.when(clock))
-            .union(Properties::USER_VARIABLES.when(variables))
-    }
 }
 
 impl<S> Pair<'_, S> {
@@ -161,7 +143,7 @@ impl<S> Pair<'_, S> {
         self.context.counts.questions += 1;
         self.context.counts.properties_asked += u64::from(properties.count());
         let mut out = Vec::with_capacity(sql.len() + 8);
-        self.put_question(&mut out, Purpose::ReadBack(asked), &sql);
+        self.put_question(&mut out, ForSession::ReadBack(asked), &sql);
         if properties.intersects(Properties::FOUND_ROWS) {
             let server = self.context.server.flavour;
             self.backend.note_deprecation(self.owner, server);
@@ -205,7 +187,7 @@ mod tests {
     #[test]
     fn nothing_is_decided_while_something_is_under_way() {
         let mut parts = Parts::bound();
-        let own = InFlight::own(Some(owner()), Purpose::Warnings, ReplyShape::Results);
+        let own = InFlight::own(Some(owner()), ForSession::Warnings, ReplyShape::Results);
         parts.backend.expect(own);
         assert_eq!(parts.pair().next(), Next::Wait);
         answer(&mut parts);
@@ -331,7 +313,7 @@ mod tests {
         };
         parts.client.modified = Some(Box::new(modified));
         assert!(asked(&mut parts).ends_with("SET time_zone=@@time_zone"));
-        assert_eq!(parts.purposes(), [Purpose::Retold]);
+        assert_eq!(parts.purposes(), [ForSession::SetAgain.into()]);
     }
 
     #[test]
@@ -342,7 +324,10 @@ mod tests {
         assert!(commands.contains("START TRANSACTION"), "{commands}");
         assert_eq!(
             parts.purposes(),
-            [Purpose::Reports(false), Purpose::Reports(true)]
+            [
+                ForSession::Reports(false).into(),
+                ForSession::Reports(true).into()
+            ]
         );
         let mut parts = Parts::bound();
         parts.backend.reports = Reports::Due(Explanation::None);

@@ -8,59 +8,16 @@
 //!
 //! Invariant: what is noted of a reply does not depend on whom it is for.
 
-use crate::backend::relay::{Adjustments, PendingChanges, Relay, Shape, Stop};
-use crate::backend::{Backend, Reports, SchemaThere};
+use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
+use crate::backend::reply::ReplyParts;
+use crate::backend::{Backend, Reports};
 use crate::client::Client;
-use crate::pair::prepared;
-use crate::pair::trackers::{WantedBy, wanted_by};
+use crate::pair::trackers::{WantedBy, tracks_for_pool, wanted_by};
 use crate::server::facts::ServerFacts;
 use session::statement::{Conditions, Extent};
-use wire::capabilities::LOCAL_FILES;
 use wire::checked::{Breach, CheckedReply};
-use wire::command::Command;
-use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::reply::Step;
 use wire::status;
-
-/// Commands that are shorter are one packet, with what the pool may put in front of their text.
-const ONE_PACKET_MAX: usize = PAYLOAD_MAX / 2;
-
-impl<S> Client<S> {
-    /// Follows the reply to its statement, which goes out to this backend as this message.
-    pub(crate) fn reply_to(&self, message: &[u8], backend: &Backend<S>) -> CheckedReply {
-        let mut reply = CheckedReply::new(self.statement.shape);
-        let command = message.get(HEADER_LEN).copied();
-        if let Some(command) = command.and_then(Command::from_byte) {
-            reply = reply.to_command(command);
-            if command == Command::StmtFetch
-                && let Some((id, columns)) = &backend.cursor
-                && self.under_way().is_some_and(|fetch| fetch.id == *id)
-            {
-                reply = reply.of_cursor(columns);
-            }
-        }
-        if message.len() < ONE_PACKET_MAX {
-            reply = reply.numbered();
-        }
-        if self.capabilities & LOCAL_FILES == 0 {
-            reply = reply.without_files();
-        }
-        reply
-    }
-
-    /// Parts of the reply to its command that it is told otherwise than the server says them.
-    fn adjustments(&self) -> Adjustments {
-        let mut adjustments = Adjustments::default();
-        if self.forgets_changes() {
-            adjustments.changed = true;
-        } else if self.statement.counts_before {
-            adjustments.warnings = Some(self.last.conditions);
-        } else if let Some(prepared) = &self.prepared {
-            return prepared::adjustments(prepared);
-        }
-        adjustments
-    }
-}
 
 /// The oldest reply of a backend.
 pub(crate) struct Passing<'a, S> {
@@ -92,23 +49,30 @@ impl<S> Passing<'_, S> {
             Some(client) => {
                 adjustments.schema_before = is_of_before(client, backend, mysql);
                 let mut shape = Shape::of(client.capabilities, wanted.as_deref(), mysql);
+                shape.hides_gtids = mysql && shape.track.is_some() && tracks_for_pool(client);
+                let context = client.reply_context();
                 if adjustments.schema {
-                    shape.schema = client.session.schema.as_deref();
+                    shape.schema = context.session.schema.as_deref();
                 }
-                (&mut client.seq, &mut client.pending_changes, shape)
+                (context.seq, context.pending_changes, shape)
             }
             None => (&mut own_seq, &mut nobodys, Shape::own()),
         };
-        let summary = &mut backend.summary;
+        let status = backend.transaction.status();
+        let ReplyParts {
+            middle,
+            bound,
+            summary,
+        } = backend.reply_parts();
         let mut relay = Relay {
             reply: &mut reply,
-            middle: &mut backend.middle,
+            middle,
             seq,
             shape,
-            status: backend.transaction.status(),
+            status,
             adjustments,
             pending_changes,
-            bound: &mut backend.bound,
+            bound,
         };
         let mut opens_cursor = false;
         let fed = relay.feed(input, out, |step, eof| {
@@ -120,7 +84,7 @@ impl<S> Passing<'_, S> {
         summary.len += out.len();
         let executed = self.client.as_deref().and_then(Client::under_way);
         if let Some(executed) = executed.filter(|one| opens_cursor && one.cursor) {
-            backend.cursor = Some((executed.id, *reply.columns()));
+            backend.note_cursor(executed.id, *reply.columns());
         }
         if let Some(front) = backend.flight_mut().next() {
             front.reply = reply;
@@ -142,9 +106,9 @@ fn wanted_of<'a, S>(
     if sets && wanted.state {
         wanted = wanted.without_state();
     }
-    match backend.schema {
-        SchemaThere::Clients => wanted,
-        SchemaThere::Another => wanted.without_schema(),
+    match backend.is_in_another_schema() {
+        false => wanted,
+        true => wanted.without_schema(),
     }
 }
 
@@ -152,8 +116,9 @@ fn wanted_of<'a, S>(
 /// MariaDB report, where those of the client would not.
 fn is_of_before<S>(client: &Client<S>, backend: &Backend<S>, mysql: bool) -> bool {
     let may_be_pending = backend.in_transaction() || backend.reports != Reports::Complete;
-    let stays = client.statement.extent == Extent::OneInSchema;
-    backend.eofs && !mysql && may_be_pending && stays
+    let extent = client.statement.extent;
+    let stays = matches!(extent, Extent::OneInSchema | Extent::ShortInSchema);
+    backend.sends_eofs() && !mysql && may_be_pending && stays
 }
 
 #[cfg(test)]
@@ -188,7 +153,7 @@ mod tests {
     /// Bytes that are sent of it; `is_there`: to a client that wants to hear all.
     fn sent(parts: &mut Parts, is_there: bool) -> Vec<u8> {
         parts.client.capabilities = DEPRECATE_EOF | SESSION_TRACK;
-        parts.client.seq = 9;
+        parts.client.set_seq(9);
         let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Results);
         parts.backend.expect(command);
         let mut passing = Passing {
@@ -211,10 +176,13 @@ mod tests {
         let [mut one, mut other] = [Parts::bound(), Parts::bound()];
         let to_client = sent(&mut one, true);
         let to_nobody = sent(&mut other, false);
-        assert_eq!(one.backend.summary.changes, other.backend.summary.changes);
-        assert_eq!(one.backend.summary.affected, Some(3));
-        assert_eq!(other.backend.summary.affected, Some(3));
-        assert_eq!((one.client.seq, other.client.seq), (10, 9));
+        assert_eq!(
+            one.backend.reply_so_far().changes,
+            other.backend.reply_so_far().changes
+        );
+        assert_eq!(one.backend.reply_so_far().affected, Some(3));
+        assert_eq!(other.backend.reply_so_far().affected, Some(3));
+        assert_eq!((one.client.seq(), other.client.seq()), (10, 9));
         assert_eq!((to_client[3], to_nobody[3]), (9, 0), "its own numbers");
     }
 
@@ -223,7 +191,7 @@ mod tests {
         let mut parts = Parts::bound();
         assert!(names_schema(&sent(&mut parts, true)));
         let mut parts = Parts::bound();
-        parts.backend.schema = SchemaThere::Another;
+        parts.backend.note_another_schema();
         assert!(!names_schema(&sent(&mut parts, true)));
     }
 
@@ -232,14 +200,14 @@ mod tests {
         let mut parts = Parts::bound();
         parts.client.statement = Statement::plain(ReplyShape::Results);
         parts.client.statement.extent = Extent::OneInSchema;
-        parts.backend.eofs = true;
+        parts.backend.send_eofs();
         assert!(names_schema(&sent(&mut parts, true)), "all is reported");
         let mut parts = Parts::bound();
         parts.client.statement = Statement::plain(ReplyShape::Results);
         parts.client.statement.extent = Extent::OneInSchema;
-        parts.backend.eofs = true;
+        parts.backend.send_eofs();
         parts.backend.transaction.note_begin_sent();
         assert!(!names_schema(&sent(&mut parts, true)));
-        assert!(names_schema(parts.client.pending_changes.bytes()));
+        assert!(names_schema(parts.client.pending_changes().bytes()));
     }
 }

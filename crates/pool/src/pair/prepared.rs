@@ -8,168 +8,21 @@
 //! Invariant: a backend has at most its share of statements, but for those that cursors hold.
 
 use crate::backend::relay::Adjustments;
-use crate::backend::{Backend, InFlight, Purpose};
-use crate::buffers::message::payload_of;
-use crate::client::Client;
-use crate::errors::reasons::PinReason;
+use crate::backend::{ForSession, InFlight};
+use crate::client::buffers::message::payload_of;
 use crate::pair::Pair;
 use crate::server::facts::ServerFacts;
-use crate::statements::stored_code::SchemaText;
-use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay, Wanted};
-use session::read_back::Properties;
+use session::prepared::{Definition, Held, How, Statements, UnderWay, Wanted};
 use session::reply_summary::ReplySummary;
-use session::state::{Interner, Session};
-use session::text::may_ask_for_schema;
-use sql::classify::{self, Verb};
 use std::rc::Rc;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::execution::{LAST_PREPARED, TypeList, Types, put_with_types, set_statement_id, types};
+use wire::execution::{TypeList, Types, put_with_types, set_statement_id, types};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::status;
 
-impl<S> Client<S> {
-    /// Its statement that an id means.
-    pub(crate) fn statement_meant(&self, id: u32, mysql: bool) -> Option<u32> {
-        let prepared = self.prepared.as_ref()?;
-        let id = match prepared.last {
-            Some(last) if id == LAST_PREPARED && !mysql => last,
-            _ => id,
-        };
-        prepared.get(id).map(|held: &Held| held.id)
-    }
-
-    /// True if nothing more than its own command belongs to an execution.
-    pub(crate) fn executes_whole(&self, command: Command, id: u32) -> bool {
-        let held = self.prepared.as_ref().and_then(|all| all.get(id));
-        command == Command::StmtExecute
-            && held.is_some_and(|held| !held.cursor && held.long.is_none())
-    }
-
-    /// A text that it has prepared. A server looks names up where they were prepared, or where it
-    /// is now.
-    pub(crate) fn prepared_text<'t>(
-        &self,
-        definition: &'t Definition,
-        server: &ServerFacts,
-    ) -> SchemaText<'t> {
-        let schema = definition.session.schema.as_deref();
-        SchemaText {
-            sql: &definition.sql,
-            mode: server.lex_mode(&definition.session, self.capabilities),
-            found: &definition.class,
-            schema: schema.filter(|schema| self.session.schema.as_deref() == Some(*schema)),
-            names_none_of: None,
-        }
-    }
-
-    /// Notes that its command goes to the backend where a statement's cursor is open, if it is.
-    pub(crate) fn goes_to_cursor(&mut self, command: Command, id: u32) -> bool {
-        let Some(prepared) = &mut self.prepared else {
-            return false;
-        };
-        let Some(definition) = prepared.cursor_of(id).cloned() else {
-            return false;
-        };
-        prepared.under_way = Some(UnderWay::new(command, id, definition));
-        true
-    }
-
-    /// Forgets long data that was to be executed with; returns how many bytes that was.
-    pub(crate) fn drop_long_data(&mut self, id: u32) -> usize {
-        let prepared = self.prepared.as_mut();
-        let Some(held) = prepared.and_then(|all| all.get_mut(id)) else {
-            return 0;
-        };
-        held.overlong = false;
-        held.long.take().map_or(0, |long| long.len())
-    }
-
-    /// The statement that its command is about.
-    pub(crate) fn under_way(&self) -> Option<&UnderWay> {
-        self.prepared.as_ref()?.under_way.as_ref()
-    }
-
-    /// Plans that it is pinned for a text that asks for the default schema, or sets one, when it is
-    /// prepared in a session without one.
-    pub(crate) fn pin_without_schema(
-        &mut self,
-        session: &Session,
-        (sql, class): (&[u8], &classify::Statement),
-    ) {
-        let asks = || class.verb == Verb::Use || may_ask_for_schema(sql);
-        if session.schema.is_none() && asks() {
-            // No command takes a schema away again, so only here can it be prepared without one.
-            self.pin_by(PinReason::PreparedSchema, sql);
-        }
-    }
-
-    /// True if it prepares a statement in a session that is not known whole.
-    pub(crate) fn prepares_unread(&self) -> bool {
-        let prepares = |under_way: &UnderWay| under_way.command == Command::StmtPrepare;
-        self.last.pending.changed.intersects(Properties::COLLATION)
-            && !self.is_pinned_for(PinReason::WideCharset)
-            && self.under_way().is_some_and(prepares)
-    }
-
-    /// The session in which a definition can be prepared for it: its own, but without a
-    /// schema it can be any where the client now has one, since the text names none.
-    pub(crate) fn session_to_prepare_in(
-        &self,
-        session: &Rc<Session>,
-        sessions: &mut Interner,
-    ) -> Option<Rc<Session>> {
-        match (&session.schema, &self.session.schema) {
-            (None, Some(schema)) => {
-                let mut with_schema = (**session).clone();
-                with_schema.schema = Some(schema.clone());
-                Some(sessions.intern(with_schema))
-            }
-            // There would be no way back to a session without a schema.
-            (Some(_), None) => None,
-            _ => Some(session.clone()),
-        }
-    }
-
-    /// The command at the front of its input is answered; returns how many bytes of long data went
-    /// with it.
-    pub(crate) fn drop_command(&mut self) -> usize {
-        let len = self.command_len();
-        self.drop_input(len);
-        let under_way = self.prepared.as_mut().and_then(|p| p.under_way.take());
-        under_way.map_or(0, |under_way| self.drop_long_data(under_way.id))
-    }
-
-    /// True if a backend has what its execution needs.
-    pub(crate) fn is_prepared_on(
-        &self,
-        backend: &Backend<S>,
-        message: &[u8],
-        server: &ServerFacts,
-    ) -> bool {
-        let Some(prepared) = &self.prepared else {
-            return true;
-        };
-        let Some(under_way) = &prepared.under_way else {
-            return true;
-        };
-        let executes = matches!(
-            under_way.command,
-            Command::StmtExecute | Command::StmtBulkExecute
-        );
-        let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
-            return true;
-        };
-        let (head, params) = (head_of(message), usize::from(held.params));
-        let given = types(under_way.command, head, params, backend.form);
-        let what = (&under_way.definition, under_way.id);
-        let wanted = wanted(given, held);
-        backend.prepared.has(what, wanted, how(under_way, server))
-    }
-}
-
 /// Parts of the reply to a command about a prepared statement that its client is told otherwise
 /// than the server says them: its own id of the statement, and what it knows of that.
-pub(super) fn adjustments(prepared: &Statements) -> Adjustments {
+pub(crate) fn adjustments(prepared: &Statements) -> Adjustments {
     let Some(under_way) = &prepared.under_way else {
         return Adjustments::default();
     };
@@ -195,50 +48,6 @@ pub(super) fn adjustments(prepared: &Statements) -> Adjustments {
             ..Adjustments::default()
         },
         _ => Adjustments::default(),
-    }
-}
-
-impl<S> Backend<S> {
-    /// It has answered a command, and may have prepared what it was to: returns the definition, and
-    /// the ids of what is of no use any more.
-    pub(crate) fn take_prepared(
-        &mut self,
-        summary: &ReplySummary,
-        definitions: &mut Definitions,
-    ) -> Option<(Rc<Definition>, Vec<u32>)> {
-        let definition = self.prepared.preparing.take()?;
-        // What was read back in front of it belongs to the session in which it was prepared.
-        let definition = definitions.with_session(&definition, self.session.clone());
-        let mut old = Vec::new();
-        if let Some(new) = summary.prepared {
-            // Of this session, which may be another than the one known in front of it. Where its
-            // collation is not read back, the same definition was prepared in another one.
-            old = self.prepared.take_all_of(&definition);
-            self.prepared.add(definition.clone(), new.id);
-        }
-        Some((definition, old))
-    }
-
-    /// Its client has closed a statement whose cursor is open here: what closes that here.
-    pub(crate) fn close_cursor(&mut self, definition: &Rc<Definition>, id: u32) -> Option<Vec<u8>> {
-        let sent_to = self.prepared.with_cursor((definition, id))?;
-        self.prepared.take(definition, sent_to);
-        let mut out = Vec::new();
-        put_closes(&mut out, &[sent_to]);
-        Some(out)
-    }
-
-    /// Notes that a backend is about to prepare a statement, and closes what is too many for that.
-    fn make_room_for(&mut self, under_way: &UnderWay, share: usize, out: &mut Vec<u8>) {
-        self.prepared.preparing = Some(under_way.definition.clone());
-        // The same text again: what it means may have changed since.
-        let old = self.prepared.take_all_of(&under_way.definition);
-        put_closes(out, &old);
-        while self.prepared.count() >= share
-            && let Some(id) = self.prepared.take_oldest()
-        {
-            put_closes(out, &[id]);
-        }
     }
 }
 
@@ -268,10 +77,11 @@ impl<S> Pair<'_, S> {
                 set_statement_id(&mut out, under_way.sent_to);
             }
         }
+        let prepares = under_way.command == Command::StmtPrepare;
+        if prepares && self.client.prepared.is_some() {
+            self.client.note_statement_made(under_way.id);
+        }
         if let Some(prepared) = &mut self.client.prepared {
-            if under_way.command == Command::StmtPrepare {
-                self.client.statements_made = under_way.id;
-            }
             prepared.under_way = Some(under_way);
         }
         out
@@ -284,7 +94,7 @@ impl<S> Pair<'_, S> {
         self.backend.make_room_for(&under_way, share, out);
         self.note_prepared_ahead(&under_way.definition);
         put_command(out, Command::StmtPrepare, &under_way.definition.sql);
-        let command = InFlight::own(Some(self.owner), Purpose::Ahead, ReplyShape::Prepared);
+        let command = InFlight::own(Some(self.owner), ForSession::Ahead, ReplyShape::Prepared);
         self.backend.expect(command);
         self.client.prepared.as_mut()?.under_way = Some(under_way);
         Some(())
@@ -301,7 +111,7 @@ impl<S> Pair<'_, S> {
             return;
         };
         let command = under_way.command;
-        let (form, params) = (backend.form, usize::from(held.params));
+        let (form, params) = (backend.form(), usize::from(held.params));
         let given = types(command, head_of(message), params, form);
         let now = backend.prepared.use_now();
         let what = (&under_way.definition, under_way.id);
@@ -312,9 +122,9 @@ impl<S> Pair<'_, S> {
         entry.used = now;
         entry.began_with_cursor.get_or_insert(how.cursor);
         under_way.sent_to = entry.id;
-        if let Some(long) = held.long.take() {
-            *self.context.long_data -= long.len();
-            put_long_data(out, &long, entry.id);
+        if let Some(mut long) = held.long.take() {
+            long.count(None);
+            put_long_data(out, long.messages(), entry.id);
             under_way.long = Some(long);
         }
         let start = out.len();
@@ -386,13 +196,13 @@ impl<S> Pair<'_, S> {
             _ => under_way.cursor && !failed && open(flags) == status::CURSOR_EXISTS,
         };
         if failed
-            && let Some(long) = under_way.long.take()
+            && let Some(mut long) = under_way.long.take()
             && unread
             && let Some(held) = prepared.get_mut(under_way.id)
         {
             // The server keeps them, and its complaint about them, until a reset: so must the
             // client, and nobody else may meet them.
-            *self.context.long_data += long.len();
+            long.count(Some(self.context.long_data));
             held.long = Some(long);
             let sent_to = under_way.sent_to;
             backend.prepared.take(&under_way.definition, sent_to);
@@ -454,14 +264,14 @@ fn is_of_arguments(summary: &ReplySummary) -> bool {
     summary.is_error(1210) && summary.error.as_ref().is_some_and(of_execution)
 }
 
-fn how(under_way: &UnderWay, server: &ServerFacts) -> How {
+pub(crate) fn how(under_way: &UnderWay, server: &ServerFacts) -> How {
     How {
         mysql: server.flavour.is_mysql(),
         cursor: under_way.cursor,
     }
 }
 
-fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
+pub(crate) fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
     match (given, &held.types) {
         (Types::Sent(types), _) => Wanted::Types(types),
         (Types::NoParameters, _) => Wanted::Types(TypeList::plain(&[])),

@@ -15,7 +15,6 @@
 //!
 //! Invariant: what is not known for certain is [`Previous::Gone`], never a guess.
 
-use crate::client::Client;
 use crate::pair::view::ClientView;
 use crate::server::facts::ServerFacts;
 use session::diagnostics::{Area, Diagnostics};
@@ -26,16 +25,6 @@ use sql::asked::{Question, is_cut_short, question};
 use sql::classify::{self, Marks, PinCause, Reads, Verb};
 use sql::lex::{LexMode, Server};
 use sql::own_id::{Values, with_values};
-
-impl<S> Client<S> {
-    /// True if its last statement's warnings are not all kept, or not as the session would have
-    /// them shown now.
-    fn lacks_warnings(&self) -> bool {
-        let charset = self.session.variable(b"character_set_results");
-        let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
-        self.last.has_unknown_conditions() || self.last.kept().is_some_and(unlike)
-    }
-}
 
 /// Answer to a question about the statement before, where its backend does not give it.
 pub(crate) enum Previous {
@@ -190,6 +179,7 @@ impl<'a, S> Before<'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Client;
     use crate::group::tokens::ClientId;
     use reactor::Time;
     use session::last_statement::RowCount;

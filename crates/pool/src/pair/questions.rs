@@ -4,7 +4,7 @@
 //! is no longer what stands on the backend. Invariant: what a question takes away is noted with the
 //! question, before it goes out.
 
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{ForSession, InFlight};
 use crate::pair::Pair;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, RowCount};
 use sql::classify::Reads;
@@ -16,20 +16,20 @@ const WARNINGS: &[u8] = b"SHOW WARNINGS";
 
 impl<S> Pair<'_, S> {
     /// Writes a question, and notes what it takes away.
-    pub(crate) fn put_question(&mut self, out: &mut Vec<u8>, purpose: Purpose, sql: &[u8]) {
+    pub(crate) fn put_question(&mut self, out: &mut Vec<u8>, purpose: ForSession, sql: &[u8]) {
         // On MariaDB a query of no table leaves the conditions before it.
         let mariadb = matches!(self.context.server.flavour, Server::MariaDb(_));
         // SHOW WARNINGS leaves the ROW_COUNT() of a statement with rows, and of an error.
         let uncounted = self.client.last.row_count == RowCount::NONE;
         self.client.last.invalidate(match purpose {
-            Purpose::Warnings if uncounted => Reads::NONE,
-            Purpose::Warnings | Purpose::Retold => COUNTS,
+            ForSession::Warnings if uncounted => Reads::NONE,
+            ForSession::Warnings | ForSession::SetAgain => COUNTS,
             _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
             _ => LEFT_BY_STATEMENT,
         });
         let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Results);
         self.backend.expect(command);
-        put_query(out, self.backend.form, sql);
+        put_query(out, self.backend.form(), sql);
     }
 
     /// Has the backend show the conditions of its client's last statement, to be kept.
@@ -37,7 +37,7 @@ impl<S> Pair<'_, S> {
         self.client.last.pending.warnings = false;
         self.client.last.pending.failed = false;
         let mut out = Vec::with_capacity(WARNINGS.len() + 8);
-        self.put_question(&mut out, Purpose::Warnings, WARNINGS);
+        self.put_question(&mut out, ForSession::Warnings, WARNINGS);
         out
     }
 
@@ -50,7 +50,7 @@ impl<S> Pair<'_, S> {
         let sets = std::mem::take(&mut modified.sets);
         modified.awaited += sets.len();
         for set in sets {
-            self.put_question(&mut out, Purpose::Retold, &set);
+            self.put_question(&mut out, ForSession::SetAgain, &set);
         }
         out
     }
@@ -68,7 +68,7 @@ mod tests {
 
     /// Values of its client's last statement that the backend, which has all, still has behind a
     /// question for this.
-    fn left(purpose: Purpose, server: Server, row_count: RowCount) -> Reads {
+    fn left(purpose: ForSession, server: Server, row_count: RowCount) -> Reads {
         let mut parts = Parts::bound();
         parts.server.flavour = server;
         parts.client.last.own(ALL);
@@ -76,17 +76,17 @@ mod tests {
         let mut out = Vec::new();
         parts.pair().put_question(&mut out, purpose, b"SELECT 1");
         assert!(out.ends_with(b"\x03SELECT 1"), "{out:?}");
-        assert_eq!(parts.purposes(), [purpose]);
+        assert_eq!(parts.purposes(), [purpose.into()]);
         assert_eq!(parts.backend.flight()[0].owner, Some(owner()));
         ALL.without(parts.client.last.lost())
     }
 
-    fn read_back() -> Purpose {
+    fn read_back() -> ForSession {
         let asked = Question {
             properties: Properties::ROLE,
             ..Question::default()
         };
-        Purpose::ReadBack(asked.asked())
+        ForSession::ReadBack(asked.asked())
     }
 
     const SERVERS: [Server; 2] = [Server::MariaDb(110_400), Server::MySql(90_700)];
@@ -100,11 +100,11 @@ mod tests {
     fn a_question_takes_away_what_its_server_says_anew() {
         let counts = COUNTS.union(Reads::FOUND_ROWS);
         for server in SERVERS {
-            let shown = left(Purpose::Warnings, server, counted());
+            let shown = left(ForSession::Warnings, server, counted());
             assert_eq!(shown, ALL.without(COUNTS));
             // What has rows, or has failed, leaves -1, and so does the question.
-            assert_eq!(left(Purpose::Warnings, server, RowCount::NONE), ALL);
-            let told_again = left(Purpose::Retold, server, RowCount::NONE);
+            assert_eq!(left(ForSession::Warnings, server, RowCount::NONE), ALL);
+            let told_again = left(ForSession::SetAgain, server, RowCount::NONE);
             assert_eq!(told_again, ALL.without(COUNTS));
         }
         let [mariadb, mysql] = SERVERS;
@@ -119,7 +119,7 @@ mod tests {
         (pending.warnings, pending.failed) = (true, true);
         let out = parts.pair().ask_for_conditions();
         assert!(out.ends_with(b"\x03SHOW WARNINGS"), "{out:?}");
-        assert_eq!(parts.purposes(), [Purpose::Warnings]);
+        assert_eq!(parts.purposes(), [ForSession::Warnings.into()]);
         let pending = parts.client.last.pending;
         assert!(!pending.warnings && !pending.failed);
     }
@@ -138,7 +138,7 @@ mod tests {
         let out = String::from_utf8_lossy(&parts.pair().retell()).into_owned();
         let places = ["SET a=1", "SET b=2"].map(|set| out.find(set));
         assert!(places[0].is_some() && places[0] < places[1], "{out}");
-        assert_eq!(parts.purposes(), [Purpose::Retold; 2]);
+        assert_eq!(parts.purposes(), [ForSession::SetAgain.into(); 2]);
         let modified = parts.client.modified.as_ref().unwrap();
         assert_eq!(modified.awaited, 3);
         assert!(!modified.is_untracked(), "none is told twice");

@@ -13,100 +13,34 @@
 //!
 //! Invariant: a backend that owes a report serves no other client.
 
-use crate::backend::{Backend, InFlight, Pipeline, Purpose, Reports, SchemaThere};
-use crate::client::Client;
-use crate::pair::trackers::wanted_by;
-use crate::pair::{Broken, Pair};
+use crate::backend::{ForSession, InFlight};
+use crate::pair::trackers::{tracks_for_pool, wanted_by};
+use crate::pair::{Broken, Pair, UNREADABLE};
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
-use session::statement::{Code, Explanation};
 use wire::attributes::put_query;
 use wire::capabilities::SESSION_TRACK;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::status::{IN_TRANS, SESSION_STATE_CHANGED};
 use wire::track::{Transactions, Wanted, keep};
 
 /// MariaDB: what makes the server report, outside of a transaction. `completion_type` may say that
 /// a plain COMMIT chains or disconnects.
 const REPORTING: [&str; 2] = ["START TRANSACTION", "COMMIT AND NO CHAIN NO RELEASE"];
 
-impl<S> Backend<S> {
-    /// State of its reports behind a reply. `code`: the client's statement may have changed
-    /// something that no status flag tells.
-    fn reports_after(
-        &mut self,
-        summary: &ReplySummary,
-        mysql: bool,
-        (code, explanation): (bool, Explanation),
-    ) -> Reports {
-        let now = self.reports;
-        let due = Reports::Due(match now {
-            Reports::Complete => explanation,
-            Reports::Due(before) => before.and(explanation),
-        });
-        match (&summary.error, summary.eof) {
-            (Some(_), _) if mysql => due,
-            (Some(_), _) => now,
-            (None, Some(status)) => {
-                let ended = status & IN_TRANS == 0;
-                let owes = match mysql {
-                    // What else of a query is reported shows in the status flags too, but that a
-                    // transaction which was announced, or had locks, has ended.
-                    true => {
-                        code || ended
-                            && (self.transaction.is_announced() || self.transaction.is_tracked())
-                    }
-                    false => status & SESSION_STATE_CHANGED != 0 && (code || ended),
-                };
-                // Within a transaction that was announced this query was its only one.
-                if !(mysql || !owes || code) {
-                    self.transaction.announcement_used();
-                }
-                if owes { due } else { now }
-            }
-            (None, None) => match summary.status {
-                Some(_) if mysql || !summary.changes.is_empty() => Reports::Complete,
-                _ => now,
-            },
-        }
-    }
-}
-
-impl<S> Backend<S> {
-    /// A command of this client's was answered, in EOF packets where it has rows: notes whether the
-    /// server owes a report.
-    pub(crate) fn note_reports(
-        &mut self,
-        command: &InFlight,
-        summary: &ReplySummary,
-        client: Option<&Client<S>>,
-        mysql: bool,
-    ) {
-        let code = command.purpose == Purpose::Statement && client.is_none_or(Client::runs_unseen);
-        let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
-        self.reports = self.reports_after(summary, mysql, (code, explanation));
-    }
-
-    /// True if the server owes a report that can be had now.
-    pub(crate) fn owes_report(&self, mysql: bool) -> bool {
-        self.reports != Reports::Complete && (mysql || !self.in_transaction())
-    }
-}
-
 impl<S> Pair<'_, S> {
     /// The commands by which the server reports what it owes.
     pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
         self.client.last.invalidate(LEFT_BY_STATEMENT);
         let (owner, backend) = (self.owner, &mut *self.backend);
-        backend.pipeline = Pipeline::Closed;
+        backend.close_pipeline();
         let mut out = Vec::new();
-        let own = |last| InFlight::own(Some(owner), Purpose::Reports(last), ReplyShape::Status);
+        let own = |last| InFlight::own(Some(owner), ForSession::Reports(last), ReplyShape::Status);
         if self.context.server.flavour.is_mysql() {
             put_command(&mut out, Command::Ping, b"");
             backend.expect(own(true));
         } else {
             for (number, sql) in REPORTING.iter().enumerate() {
-                put_query(&mut out, backend.form, sql.as_bytes());
+                put_query(&mut out, backend.form(), sql.as_bytes());
                 backend.expect(own(number + 1 == REPORTING.len()));
             }
         }
@@ -128,37 +62,30 @@ impl<S> Pair<'_, S> {
             return Ok(());
         }
         let mut wanted: Wanted = (*wanted_by(client, server)).clone();
-        wanted.schema &= self.backend.schema == SchemaThere::Clients;
+        wanted.schema &= !self.backend.is_in_another_schema();
         if !server.flavour.is_mysql() {
             // Transactions that are reported here are the pool's own.
             wanted.transactions = Transactions::Nothing;
         }
         let mut changes = Vec::new();
-        let bound = &mut self.backend.bound;
-        let kept = keep(&summary.changes, &wanted, bound, &mut changes);
-        if kept.is_err() || client.pending_changes.add(&changes).is_err() {
-            return Err("the server sent session changes that cannot be read");
+        let hides = tracks_for_pool(client);
+        let bound = self.backend.bound_mut();
+        let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
+        if kept.is_err() || client.pending_changes_mut().add(&changes).is_err() {
+            return Err(UNREADABLE);
         }
         Ok(())
-    }
-}
-
-impl<S> Client<S> {
-    /// True if its statement may have run stored code, or has run in another default schema, as
-    /// prepared statements do: a server reports the client's own again behind it.
-    fn runs_unseen(&self) -> bool {
-        let prepared = self.prepared.as_ref().and_then(|p| p.under_way.as_ref());
-        let elsewhere =
-            prepared.is_some_and(|run| run.definition.session.schema != self.session.schema);
-        elsewhere || self.statement.code != Code::None || self.is_pinned()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::{Backend, Reports};
     use reactor::Time;
+    use session::statement::Explanation;
     use std::rc::Rc;
+    use wire::status::{IN_TRANS, SESSION_STATE_CHANGED};
 
     fn backend(reports: Reports) -> Backend<()> {
         let mut backend = Backend::of_tests(Time(1), Rc::default());

@@ -27,21 +27,20 @@
 //! Invariant: a statement behind a restoring command that failed has not run, or it has run as if
 //! that had succeeded, or its client is told that it may have.
 
-use crate::backend::{Backend, InFlight, Purpose, SchemaThere};
-use crate::buffers::message::payload_of;
-use crate::client::{Client, ClientState, Pipelining};
-use crate::group::tokens::ClientId;
+use crate::backend::{Backend, ForBackend, ForSession, InFlight, Purpose};
+use crate::client::buffers::message::payload_of;
+use crate::client::{Client, ClientState};
 use crate::pair::{Broken, Context, Pair};
 use crate::server::facts::ServerFacts;
 use session::known_good::is_known_good;
 use session::reply_summary::ReplySummary;
 use session::roles::{switch, switch_cannot_fail};
 use session::send_mode::{Joined, Prefix, SendMode, is_one_statement};
-use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
+use session::state::{Session, can_restore, put_multi, restore_as_text};
 use session::text::{Text, mentions};
 use sql::lex::Server;
 use std::rc::Rc;
-use wire::attributes::{Form, NO_ATTRIBUTES, header_len, put_joined, put_query};
+use wire::attributes::{Form, NO_ATTRIBUTES, header_len, put_query};
 use wire::command::{Command, ReplyShape};
 use wire::packet::HEADER_LEN;
 use wire::track::{Change, changes};
@@ -51,67 +50,6 @@ const ATTRIBUTES_FOR_ALL: u32 = 90_700;
 
 /// Text that begins a transaction whose client has had the answer already.
 pub(crate) const BEGIN: &[u8] = b"BEGIN";
-
-impl<S> Backend<S> {
-    /// Appends the commands that bring it from one session into another, role and all, and returns
-    /// how many there are; each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be
-    /// set besides.
-    pub(crate) fn put_session(
-        &self,
-        out: &mut Vec<u8>,
-        server: Server,
-        (from, to): (&Session, &Session),
-        insert_id: Option<u64>,
-    ) -> usize {
-        let role = switch(from, to, self.login_role.as_deref());
-        if let Some(sql) = &role {
-            put_query(out, self.form, sql);
-        }
-        usize::from(role.is_some()) + restore(out, self.on(server), (from, to), insert_id)
-    }
-
-    /// Notes the answers that come for statements of the pool's own, in front of a client's.
-    pub(crate) fn expect_joined(&mut self, owner: ClientId, joined: &Joined) {
-        for i in 1..=joined.statements {
-            let purpose = Purpose::Joined(i == joined.statements);
-            let mut command = InFlight::own(Some(owner), purpose, ReplyShape::Status);
-            if i > 1 {
-                command.reply = command.reply.behind();
-            }
-            self.expect(command);
-        }
-    }
-
-    /// Writes a client's text behind statements of the pool's own, in one command with them.
-    pub(crate) fn put_joined(&mut self, message: &[u8], joined: &Joined) {
-        let payload = payload_of(message);
-        let arguments = payload.get(1..).unwrap_or_default();
-        let header = header_len(self.form, arguments).unwrap_or(0);
-        let (attributes, sql) = arguments.split_at(header);
-        put_joined(self.output.last(), attributes, &joined.text, sql);
-    }
-
-    /// The default schema could not be set in front of an execution. That runs in its own schema;
-    /// this stands in none that its client could use by name.
-    pub(crate) fn schema_not_set(&mut self, sessions: &mut Interner) {
-        let mut elsewhere = (*self.session).clone();
-        elsewhere.schema = None;
-        self.session = sessions.intern(elsewhere);
-        self.schema = SchemaThere::Another;
-        self.reuse.end_with_client();
-    }
-
-    /// It stands in a session, that of this client if it has one: its values can be set again.
-    pub(crate) fn note_accepted(&self, client: Option<&Client<S>>) {
-        self.session.accepted.note(self.epoch);
-        if let Some(client) = client
-            && client.session.multi_statements != self.session.multi_statements
-            && client.session.equals_but_for_multi(&self.session)
-        {
-            client.session.accepted.note(self.epoch);
-        }
-    }
-}
 
 impl<S> Pair<'_, S> {
     /// Writes everything that is to stand in front of the client's statement, `message`, but what
@@ -124,7 +62,7 @@ impl<S> Pair<'_, S> {
         out: &mut Vec<u8>,
     ) -> Prefix {
         // The schema is set now, by the pool or by the command itself.
-        self.backend.schema = SchemaThere::Clients;
+        self.backend.note_schema_of_client();
         let session = match self.client.statement.send_mode {
             SendMode::NewSchema => self.session_but_schema(),
             _ => self.client.session.clone(),
@@ -158,7 +96,7 @@ impl<S> Pair<'_, S> {
     /// True if the backend stands in this session, and with its client's LAST_INSERT_ID().
     fn stands_in(&self, session: &Rc<Session>) -> bool {
         Rc::ptr_eq(&self.backend.session, session)
-            && self.backend.insert_id == Some(self.client.last.insert_id)
+            && self.backend.has_insert_id(self.client.last.insert_id)
     }
 
     /// The session in which the backend is to stand for a command that sets another schema: that
@@ -190,7 +128,7 @@ impl<S> Pair<'_, S> {
         let (client, backend) = (&*self.client, &mut *self.backend);
         let Context { server, epoch, .. } = self.context;
         let insert_id =
-            (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
+            (!backend.has_insert_id(client.last.insert_id)).then_some(client.last.insert_id);
         let same = Rc::ptr_eq(&backend.session, session);
         let cannot_fail = same || cannot_fail_on(&backend.session, session, epoch, backend);
         let moves = backend.session.schema_to_set(session).is_some();
@@ -207,11 +145,11 @@ impl<S> Pair<'_, S> {
         for i in 1..=commands {
             let last = i == commands;
             let purpose = match prefix {
-                Prefix::Tried => Purpose::Joined(last),
-                Prefix::Waited => Purpose::Restore(last),
+                Prefix::Tried => ForSession::Joined(last).into(),
+                Prefix::Waited => ForSession::Restore(last).into(),
                 // The schema comes last.
-                _ if last && moves => Purpose::Schema,
-                _ => Purpose::Restore(false),
+                _ if last && moves => ForBackend::Schema.into(),
+                _ => Purpose::from(ForSession::Restore(false)),
             };
             backend.expect(InFlight::own(Some(self.owner), purpose, ReplyShape::Status));
         }
@@ -220,7 +158,7 @@ impl<S> Pair<'_, S> {
             self.context.counts.restored_in_front += u64::from(prefix != Prefix::Waited);
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
-        backend.insert_id = Some(client.last.insert_id);
+        backend.note_insert_id(client.last.insert_id);
         backend.note_leftovers(session.user_variables());
         backend.session = session.clone();
         backend.note_role();
@@ -250,7 +188,7 @@ impl<S> Pair<'_, S> {
             return None;
         }
         // In one text with another statement MySQL tells no GTID of it.
-        if session.tracks_gtids() {
+        if session.tracks_gtids() && !backend.is_reader() {
             return None;
         }
         let cannot_fail = cannot_fail_on(&backend.session, session, epoch, backend);
@@ -258,16 +196,16 @@ impl<S> Pair<'_, S> {
             return None;
         }
         let insert_id =
-            (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
+            (!backend.has_insert_id(client.last.insert_id)).then_some(client.last.insert_id);
         let on = backend.on(server.flavour);
         let between = (&*backend.session, &**session);
         let (mut text, mut statements) = restore_as_text(between, insert_id, on)?;
-        if let Some(sql) = switch(between.0, between.1, backend.login_role.as_deref()) {
+        if let Some(sql) = switch(between.0, between.1, backend.login_role()) {
             text = [&sql, &b";"[..], &text].concat();
             statements += 1;
         }
         let room = (server.max_allowed_packet).saturating_sub(text.len());
-        if !may_join(client, backend.form, (&payload_of(message), room), server) {
+        if !may_join(client, backend.form(), (&payload_of(message), room), server) {
             return None;
         }
         let backend = &mut *self.backend;
@@ -275,14 +213,14 @@ impl<S> Pair<'_, S> {
             put_multi(out, true);
             let command = InFlight::own(
                 Some(self.owner),
-                Purpose::Restore(false),
+                ForSession::Restore(false),
                 ReplyShape::Status,
             );
             backend.expect(command);
         }
         self.context.counts.restored += 1;
         self.context.counts.restored_in_front += 1;
-        backend.insert_id = Some(client.last.insert_id);
+        backend.note_insert_id(client.last.insert_id);
         backend.note_leftovers(session.user_variables());
         backend.session = self.context.sessions.with_multi(session, true);
         backend.note_role();
@@ -291,9 +229,9 @@ impl<S> Pair<'_, S> {
 
     /// Writes the BEGIN that the client's statement is to stand behind.
     fn put_deferred_begin(&mut self, out: &mut Vec<u8>) {
-        self.client.pipelining = Pipelining::Allowed;
-        put_query(out, self.backend.form, BEGIN);
-        let command = InFlight::own(Some(self.owner), Purpose::Begin, ReplyShape::Status);
+        self.client.allow_pipelining();
+        put_query(out, self.backend.form(), BEGIN);
+        let command = InFlight::own(Some(self.owner), ForSession::Begin, ReplyShape::Status);
         self.backend.expect(command);
         // From here on the backend is its client's, whatever it answers.
         self.backend.transaction.note_begin_sent();
@@ -355,7 +293,11 @@ fn may_join<S>(
 /// True if what brings a backend from one session to the other cannot fail on it. Inside of a
 /// transaction a SET may fail that does not outside.
 fn cannot_fail_on<S>(from: &Session, to: &Session, epoch: u64, backend: &Backend<S>) -> bool {
-    let role = || switch_cannot_fail(from, to, backend.login_role.as_deref());
+    let role = || switch_cannot_fail(from, to, backend.login_role());
+    // What the writer has taken a reader may not have yet.
+    if backend.is_reader() {
+        return from.equals_but_for_multi(to);
+    }
     is_known_good(from, to, epoch)
         && role()
         && !(backend.in_transaction() && from.variables_differ(to))

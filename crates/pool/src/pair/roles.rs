@@ -22,10 +22,7 @@
 
 use crate::backend::Backend;
 use crate::backend::pools::BackendPool;
-use crate::client::Client;
-use session::read_back::Properties;
 use session::state::Session;
-use session::statement::Untracked;
 use session::text::Text;
 use sql::lex::Server;
 
@@ -33,30 +30,9 @@ impl<S> Backend<S> {
     /// It stands in another session now: where there is no way back to the role of its login, it
     /// serves nobody else.
     pub(crate) fn note_role(&mut self) {
-        if self.login_role.is_none() && self.session.role.is_some() {
+        if self.login_role().is_none() && self.session.role.is_some() {
             self.reuse.end_with_client();
         }
-    }
-}
-
-impl<S> Client<S> {
-    /// Its default schema, if that is open to its account without a role of its own.
-    pub(crate) fn schema_of_login(&self) -> Option<&Text> {
-        let schema = self.session.schema.as_ref();
-        schema.filter(|_| self.session.role.is_none() && !self.role_is_unread())
-    }
-
-    /// True if its backend may be in a role that was not read back.
-    pub(crate) fn role_is_unread(&self) -> bool {
-        self.last.pending.changed.intersects(Properties::ROLE)
-            || self.statement.untracked.contains(Untracked::ROLE)
-    }
-
-    /// True if its backend may stand in a session that only a question would tell: in such a role,
-    /// or with another collation of results, of which no report tells.
-    pub(crate) fn session_is_unread(&self) -> bool {
-        let changed = self.changed_properties();
-        self.role_is_unread() || changed.intersects(Properties::COLLATION)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tests of a client and its backend without a group.
 
 use super::*;
-use crate::backend::{BackendState, InFlight, Purpose, SchemaThere};
-use crate::client::{ClientState, Pipelining};
+use crate::backend::{BackendState, ForBackend, ForSession, InFlight, Purpose};
+use crate::client::ClientState;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::view::ClientView;
 use session::last_statement::LEFT_BY_STATEMENT;
@@ -27,7 +27,7 @@ pub(super) struct Parts {
     gtids: BTreeMap<ClientId, LastGtid>,
     pub(super) counts: Counts,
     meters: [Meter; 3],
-    pub(super) long_data: usize,
+    pub(super) long_data: Meter,
 }
 
 pub(super) fn owner() -> ClientId {
@@ -51,7 +51,7 @@ impl Parts {
             gtids: BTreeMap::new(),
             counts: Counts::default(),
             meters: Default::default(),
-            long_data: 0,
+            long_data: Meter::default(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Parts {
             assert!(backend.change_state(state, NOW));
         }
         let keys = (owner(), BackendId::from_parts(7, 0));
-        client.binding.bind(&mut backend.binding, keys);
+        client.bind(backend, keys);
         parts
     }
 
@@ -84,7 +84,7 @@ impl Parts {
                 variables: &self.meters[0],
                 statements: &self.meters[1],
                 warnings: &self.meters[2],
-                long_data: &mut self.long_data,
+                long_data: &self.long_data,
                 schemas: &mut self.schemas,
                 gtids: &mut self.gtids,
                 counts: &mut self.counts,
@@ -171,7 +171,7 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     let (prefix, sent) = parts.prefix();
     assert_eq!(prefix, Prefix::CannotFail);
     assert!(sent.contains("SHOW CREATE TABLE"), "{sent}");
-    assert_eq!(parts.purposes(), [Purpose::Clearing]);
+    assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
     assert_eq!(parts.backend.conditions_of, None);
     // No table has a schema for this one.
     let mut parts = Parts::new();
@@ -179,7 +179,7 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     parts.backend.conditions_of = Some(other());
     let (_, sent) = parts.prefix();
     assert!(sent.contains("DO IF(0,"), "{sent}");
-    assert_eq!(parts.purposes(), [Purpose::Clearing]);
+    assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
     // Within a transaction nobody else has been here.
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
@@ -211,11 +211,14 @@ fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
 fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
-    parts.client.pipelining = Pipelining::NotWhileBeginIsDeferred;
+    parts.client.defer_begin();
     let (prefix, sent) = parts.prefix();
     assert_eq!(prefix, Prefix::CannotFail);
     assert!(sent.ends_with("BEGIN"), "{sent}");
-    assert_eq!(parts.purposes(), [Purpose::Clearing, Purpose::Begin]);
+    assert_eq!(
+        parts.purposes(),
+        [ForBackend::Clearing.into(), ForSession::Begin.into()]
+    );
     assert!(parts.backend.in_transaction() && !parts.client.is_begin_deferred());
 }
 
@@ -227,7 +230,7 @@ fn a_backend_whose_schema_could_not_be_set_serves_nobody_else() {
     parts.backend.session = parts.sessions.intern(elsewhere);
     parts.backend.schema_not_set(&mut parts.sessions);
     assert_eq!(parts.backend.session.schema, None);
-    assert!(parts.backend.schema == SchemaThere::Another && !parts.backend.reuse.is_for_others());
+    assert!(parts.backend.is_in_another_schema() && !parts.backend.reuse.is_for_others());
 }
 
 #[test]
@@ -239,10 +242,10 @@ fn a_client_waits_for_its_own_questions_alone() {
             client: &parts.client,
             backend,
         };
-        view.is_being_asked(Purpose::Warnings)
+        view.is_being_asked(ForSession::Warnings)
     };
     for (of, waits) in [(other(), false), (owner(), true)] {
-        let command = InFlight::own(Some(of), Purpose::Warnings, ReplyShape::Results);
+        let command = InFlight::own(Some(of), ForSession::Warnings, ReplyShape::Results);
         parts.backend.expect(command);
         assert_eq!(asked(&parts, Some(&parts.backend)), waits);
     }

@@ -9,10 +9,9 @@
 //!
 //! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
 
-use crate::backend::SchemaThere;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
-use crate::pair::{Broken, Pair};
+use crate::pair::{Broken, Pair, UNREADABLE};
 use crate::server::facts::ServerFacts;
 use session::reply_summary::ReplySummary;
 use sql::classify::{PinCause, Reads, Statement, Verb};
@@ -28,6 +27,16 @@ use wire::track::{Bound, Transactions, Wanted, keep, put_schema};
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
 /// Why a client keeps its backend of whose switches it has set some.
 const SWITCHED: PinReason = PinReason::Text(PinCause::SessionSwitches);
+
+/// MySQL's switch that has transactions numbered, with its value where the pool has set it in a
+/// client's session: what a client sets is spelt otherwise by the server.
+pub(crate) const TRACKED_FOR_POOL: (&[u8], &[u8]) = (b"session_track_gtids", b"own_gtid");
+
+/// True if the pool has had the transactions of a client numbered, of which it is not told.
+pub(crate) fn tracks_for_pool<S>(client: &Client<S>) -> bool {
+    let (name, value) = TRACKED_FOR_POOL;
+    client.session.variable(name) == Some(value)
+}
 
 /// Reports that a client wants.
 pub(crate) enum WantedBy<'a> {
@@ -80,7 +89,7 @@ pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> W
         let all = Wanted::from_setting("*", false).variables;
         return WantedBy::Made(passed_on(client, all, &usual));
     }
-    match &client.retracking {
+    match client.retracking() {
         Some(retracking) => WantedBy::Made(retracking.now.clone()),
         None if client.has_switched() => {
             WantedBy::Made(passed_on(client, usual.variables.clone(), &usual))
@@ -114,13 +123,13 @@ impl<S> Client<S> {
             put_schema(&mut block, schema);
         }
         // What was written here can be read.
-        let added = self.pending_changes.add(&block);
+        let added = self.pending_changes_mut().add(&block);
         debug_assert!(added.is_ok());
     }
 
     /// True if its statement makes the server forget changes that it was to be told of.
     pub(crate) fn forgets_changes(&self) -> bool {
-        self.retracking.as_ref().is_some_and(|found| found.forgets)
+        self.retracking().is_some_and(|found| found.forgets)
     }
 
     /// Settings of its trackers, if its backend does not have them.
@@ -193,32 +202,56 @@ impl<S> Pair<'_, S> {
             return Ok(());
         }
         let mut wanted = wanted_by(self.client, self.context.server);
-        if self.backend.schema == SchemaThere::Another {
+        if self.backend.is_in_another_schema() {
             wanted = wanted.without_schema();
         }
         let mut changes = Vec::new();
-        let kept = keep(
-            &summary.changes,
-            &wanted,
-            &mut self.backend.bound,
-            &mut changes,
-        );
-        if kept.is_err() || self.client.pending_changes.add(&changes).is_err() {
-            return Err("the server sent session changes that cannot be read");
+        let hides = tracks_for_pool(self.client);
+        let bound = self.backend.bound_mut();
+        let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
+        if kept.is_err() || self.client.pending_changes_mut().add(&changes).is_err() {
+            return Err(UNREADABLE);
         }
         Ok(())
     }
 
     /// A statement is answered: what it said of trackers counts if it went well.
     pub(super) fn note_retracked(&mut self, went: bool) {
-        let Some(retracking) = self.client.retracking.take().filter(|_| went) else {
+        let Some(retracking) = self.client.take_retracking().filter(|_| went) else {
             return;
         };
         if retracking.pins {
             // Of the end of what is open nobody may be told.
-            self.backend.bound = Bound::default();
+            *self.backend.bound_mut() = Bound::default();
         }
         let tracked = Rc::new(retracking.then);
         self.change_both(|session| session.tracked = Some(tracked.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::tests::Parts;
+    use session::state::Session;
+    use sql::lex::Server;
+
+    #[test]
+    fn numbers_of_transactions_that_the_pool_alone_wants_are_not_told_later() {
+        let gtids = b"\x03\x06\x00\x04a:12";
+        for (value, told) in [("own_gtid", &b""[..]), ("OWN_GTID", &gtids[..])] {
+            let mut parts = Parts::bound();
+            parts.server.flavour = Server::MySql(90_700);
+            parts.client.capabilities |= SESSION_TRACK;
+            let mut session = Session::default();
+            session.put(TRACKED_FOR_POOL.0, value.as_bytes());
+            parts.client.session = Rc::new(session);
+            let summary = ReplySummary {
+                changes: gtids.to_vec(),
+                ..ReplySummary::default()
+            };
+            parts.pair().tell_later(&summary).unwrap();
+            assert_eq!(parts.client.pending_changes().bytes(), told, "{value}");
+        }
     }
 }

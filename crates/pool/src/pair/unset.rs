@@ -124,7 +124,9 @@ impl<S> Backend<S> {
     /// NULL, and stay.
     pub(crate) fn note_leftovers(&mut self, after: &UserVariables) {
         let mut before = self.session.user_variables().pairs().iter();
-        self.leftovers |= before.any(|(name, _)| after.get(name).is_none());
+        if before.any(|(name, _)| after.get(name).is_none()) {
+            self.note_leftover();
+        }
     }
 }
 
@@ -151,10 +153,10 @@ impl<S> Client<S> {
 
     /// True if its command finds nothing on a backend that it must not find there.
     pub(crate) fn is_clean_on(&self, backend: &Backend<S>) -> bool {
-        let modifying = self.modifying.as_ref();
+        let modifying = self.modifying();
         let needs_none_left = modifying.is_some_and(|modifying| modifying.needs_none_left);
         let mut there = backend.session.user_variables().pairs().iter();
-        !needs_none_left || !backend.leftovers && there.all(|(name, _)| self.may_have(name))
+        !needs_none_left || !backend.has_leftovers() && there.all(|(name, _)| self.may_have(name))
     }
 
     /// True if a backend can be brought into the state that its command needs, of sessions that
@@ -199,7 +201,7 @@ impl<S> Client<S> {
         if !sets_schema && !can_restore(from, to) {
             return Some(Unfit::HasSchema);
         }
-        let lacks = backend.was_reset && self.is_harmed_by_reset(defaults, facts);
+        let lacks = backend.was_reset() && self.is_harmed_by_reset(defaults, facts);
         if lacks || !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
             return Some(Unfit::NeedsReset);
         }
@@ -212,7 +214,7 @@ impl<S> Client<S> {
     /// has not itself given it. `key`: the client's own.
     pub(crate) fn finds_types_of_others(&self, backend: &Backend<S>, key: ClientId) -> bool {
         let others = |typed: &&Typed| typed.by != Some(key);
-        let typed = backend.typed.as_ref().filter(others);
+        let typed = backend.types_there().filter(others);
         typed.is_some_and(|typed| Some(&*typed.typing) != self.session.typing())
     }
 

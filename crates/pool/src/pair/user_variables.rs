@@ -27,7 +27,7 @@
 //!
 //! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
 
-use crate::backend::{Backend, COLLECTED_MAX, Purpose};
+use crate::backend::{Backend, COLLECTED_MAX, ForSession, Purpose};
 use crate::client::Client;
 use crate::client::modified::Modified;
 use crate::errors::reasons::PinReason;
@@ -130,7 +130,7 @@ impl<S> Client<S> {
         if !certain {
             self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
         }
-        self.modifying = boxed(modified);
+        self.plan_modifying(boxed(modified));
     }
 
     /// User variables that this text makes or sets, and those that are not to be there for it.
@@ -160,7 +160,7 @@ impl<S> Client<S> {
         backend: Option<&mut Backend<S>>,
         counted: (Time, &mut Counts),
     ) {
-        if let Some(next) = self.modifying.take().filter(|next| !next.sets_nothing()) {
+        if let Some(next) = self.take_modifying().filter(|next| !next.sets_nothing()) {
             self.note_made(*next, backend, counted);
         }
     }
@@ -176,7 +176,7 @@ impl<S> Client<S> {
             // What is asked of them is outdated: all of them are asked for once this has run. If it
             // sets none, the answer counts.
             for command in backend.flight_mut().filter(|_| next.fresh) {
-                if let Purpose::ReadBack(asked) = &mut command.purpose {
+                if let Purpose::Session(ForSession::ReadBack(asked)) = &mut command.purpose {
                     asked.properties = asked.properties.without(Properties::USER_VARIABLES);
                 }
             }
@@ -210,7 +210,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// The values have come back.
-    pub(super) fn variables_told(&mut self, answer: &Answer) -> Result<(), Broken> {
+    pub(super) fn note_variables(&mut self, answer: &Answer) -> Result<(), Broken> {
         let names = self.client.modified.as_mut();
         let names = names.map_or_else(Vec::new, |modified| std::mem::take(&mut modified.names));
         let columns: Vec<_> = answer.of(Properties::USER_VARIABLES).collect();
@@ -238,7 +238,9 @@ impl<S> Pair<'_, S> {
             changes.extend(literal_of(&read).map(|literal| (name.clone(), literal)));
         }
         // One that reads as if it had never been set may be there all the same.
-        self.backend.leftovers |= changes.iter().any(|(_, literal)| literal.is_empty());
+        if changes.iter().any(|(_, literal)| literal.is_empty()) {
+            self.backend.note_leftover();
+        }
         let exact = changes.len() == names.len();
         match self.with_changes(&changes).filter(|_| exact) {
             Some(user) => self.carry_variables(&user),
@@ -318,7 +320,7 @@ mod tests {
             user_variables: &asked,
             value_max: VALUE_MAX,
         };
-        let question = Purpose::ReadBack(question.asked());
+        let question = ForSession::ReadBack(question.asked());
         let question = InFlight::own(Some(owner()), question, ReplyShape::Results);
         parts.backend.expect(question);
         let next = Modified {
@@ -327,7 +329,7 @@ mod tests {
             clock,
             ..Modified::default()
         };
-        parts.client.modifying = Some(Box::new(next));
+        parts.client.plan_modifying(Some(Box::new(next)));
         let counted = (NOW, &mut parts.counts);
         parts
             .client
@@ -373,10 +375,10 @@ mod tests {
     fn left_to_read(names: &[&str]) -> usize {
         let mut parts = Parts::bound();
         for name in names {
-            parts.client.modifying = Some(Box::new(Modified {
+            parts.client.plan_modifying(Some(Box::new(Modified {
                 names: vec![name.as_bytes().into()],
                 ..Modified::default()
-            }));
+            })));
             let counted = (NOW, &mut parts.counts);
             parts
                 .client

@@ -3,7 +3,7 @@
 //! What is in flight on a backend says what a client has to wait for: a question on its behalf that
 //! is not answered yet. Invariant: a client without a backend waits for nothing here.
 
-use crate::backend::{Backend, InFlight, Purpose};
+use crate::backend::{Backend, ForSession, InFlight};
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::group::tokens::{BackendId, ClientId};
@@ -52,8 +52,8 @@ impl<'a, S> ClientView<'a, S> {
 
 impl<S> ClientView<'_, S> {
     /// True if its backend is asked this on its behalf, and has not answered yet.
-    pub(crate) fn is_being_asked(&self, purpose: Purpose) -> bool {
-        self.has_in_flight(|command| command.purpose == purpose)
+    pub(crate) fn is_being_asked(&self, command: ForSession) -> bool {
+        self.has_in_flight(|in_flight| in_flight.purpose == command.into())
     }
 
     /// True if its backend is asked for this property of its session, and has not answered yet.
@@ -77,7 +77,7 @@ impl<S> ClientView<'_, S> {
         let conditions = reads.intersects(Reads::DIAGNOSTICS);
         // Conditions are shown in the collation of results.
         let shown_by = || self.is_reading(Properties::COLLATION);
-        conditions && (self.is_being_asked(Purpose::Warnings) || shown_by())
+        conditions && (self.is_being_asked(ForSession::Warnings) || shown_by())
             || reads.intersects(Reads::FOUND_ROWS) && self.is_counting()
     }
 

@@ -15,7 +15,7 @@ use crate::run::listeners::Listener;
 use crate::upgrade::process::Progress;
 use crate::upgrade::process::part::Part;
 use crate::upgrade::process::taking::{ListenAt, Listening, Taking};
-use reactor::handover::Peer;
+use handover::Peer;
 use reactor::{Key, Mailbox, Net, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling};
 use signal_hook::iterator::Handle;
 use std::sync::Arc;

@@ -20,8 +20,11 @@
 //! refused costs a statement nothing, one that is limited a load.
 
 use crate::config::Settings;
+use crate::server::fleet::hash_of;
+use ::cluster::ServerId;
+use ::cluster::fleet::Resource;
 use reactor::Time;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,8 +39,14 @@ const AGAIN_AFTER: Duration = Duration::from_millis(10);
 const LOOK_MIN: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(2);
 
+/// Limits that pools of a fleet share besides that of all backends.
+const SHARED_MAX: usize = 64;
+
 /// A pool of backends of one group, by the numbers of both.
 pub(crate) type Place = (usize, usize);
+
+/// The place of another pool of the fleet, which wants what is above this pool's part.
+const FLEET: Place = (usize::MAX, usize::MAX);
 
 /// A pool that could use another connection.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +64,8 @@ struct Slots {
     limit: Option<usize>,
     /// Connections that the settings allow.
     max: Option<usize>,
+    /// Connections that the fleet leaves to this pool.
+    part: Option<usize>,
     /// The server has refused a connection below the limit.
     is_doubted: bool,
     /// Refusals since the limit has risen.
@@ -77,12 +88,19 @@ impl Slots {
     }
 
     fn free(&self) -> usize {
-        let limits = [self.limit, self.max].into_iter().flatten();
+        let limits = [self.limit, self.max, self.part].into_iter().flatten();
         limits.min().unwrap_or(usize::MAX).saturating_sub(self.held)
     }
 
     fn is_at_max(&self) -> bool {
-        self.max.is_some_and(|max| self.held >= max)
+        let limits = [self.max, self.part].into_iter().flatten();
+        limits.min().is_some_and(|max| self.held >= max)
+    }
+
+    /// Groups that want a connection.
+    fn groups(&self) -> impl Iterator<Item = usize> {
+        let groups = self.wants.iter().filter(|want| want.place != FLEET);
+        groups.map(|want| want.place.0)
     }
 
     /// Wants of others than this place that are older than `since`.
@@ -118,6 +136,8 @@ pub(crate) struct AccountSlots {
     is_limited: AtomicBool,
     wanting: AtomicUsize,
     slots: Mutex<Slots>,
+    /// Its limit among those of the fleet.
+    resource: Resource,
 }
 
 impl AccountSlots {
@@ -160,9 +180,13 @@ impl AccountSlots {
         self.kept_max.load(SeqCst)
     }
 
-    /// Limits an account as the settings do.
-    fn follow(&self, user: &str, settings: &Settings) {
-        self.set_max(settings.account_max(user, |limits| limits.account_backends_max));
+    /// Limits an account as the settings do; `may_share`: the fleet has room for its limit.
+    fn follow(&self, user: &str, settings: &Settings, may_share: bool) {
+        let max = settings.account_max(user, |limits| limits.account_backends_max);
+        self.set_max(max);
+        let is_shared = may_share && settings.fleet.is_some() && max.is_some();
+        let part = &mut self.lock().part;
+        *part = is_shared.then_some(part.unwrap_or(0));
         let kept = settings.account_max(user, |limits| limits.account_kept_backends_max);
         self.kept_max.store(kept.unwrap_or(0), SeqCst);
     }
@@ -173,6 +197,38 @@ impl AccountSlots {
         slots.max = max;
         let is_limited = max.is_some() || slots.limit.is_some();
         self.is_limited.store(is_limited, SeqCst);
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_limited() && self.lock().part.is_some()
+    }
+
+    /// Its limit among those of the fleet, where it has one.
+    pub(crate) fn shared_limit(&self) -> Option<Resource> {
+        self.is_shared().then_some(self.resource)
+    }
+
+    /// Units that it could use, of so many. While it wants more it asks for twice what it has.
+    fn demand(&self) -> Option<(usize, usize)> {
+        let slots = self.lock();
+        let more = match slots.groups().count() {
+            0 => 0,
+            wanting => slots.held.max(wanting),
+        };
+        slots
+            .part
+            .and(slots.max)
+            .map(|max| (max, slots.held + more))
+    }
+
+    /// Takes the part that the fleet leaves to this pool. What is above it is closed when it is
+    /// free, as for a pool of backends that wants it: `true` when groups are to look for that.
+    fn fit(&self, part: usize) -> bool {
+        let mut slots = self.lock();
+        slots.part = slots.part.map(|_| part);
+        let owes = slots.part.is_some_and(|part| slots.held > part);
+        drop(slots);
+        self.want(FLEET, owes.then_some(Time(0)))
     }
 
     /// True if the server has refused connections of the account, or the settings bound them.
@@ -267,7 +323,7 @@ impl AccountSlots {
     pub(crate) fn wanting(&self) -> Vec<usize> {
         match self.wanting.load(SeqCst) {
             0 => Vec::new(),
-            _ => self.lock().wants.iter().map(|want| want.place.0).collect(),
+            _ => self.lock().groups().collect(),
         }
     }
 
@@ -291,28 +347,71 @@ impl AccountSlots {
     }
 }
 
-/// The accounts that backends log in as, by their names.
+/// The accounts that backends log in as, by their names and the server that is read, if it is not
+/// the writer.
 #[derive(Debug, Default)]
-pub(crate) struct AllAccountSlots(Mutex<HashMap<String, Arc<AccountSlots>>>);
+pub(crate) struct AllAccountSlots(Mutex<BTreeMap<AccountOn, Arc<AccountSlots>>>);
+
+type AccountOn = (String, Option<ServerId>);
 
 impl AllAccountSlots {
     /// Slots of one account. Accounts without a pool of backends are forgotten meanwhile.
-    pub(crate) fn of(&self, user: &str, settings: &Settings) -> Arc<AccountSlots> {
+    pub(crate) fn of(
+        &self,
+        user: &str,
+        reader: Option<ServerId>,
+        settings: &Settings,
+    ) -> Arc<AccountSlots> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slots) = all.get(user) {
+        let account = (user.to_owned(), reader);
+        if let Some(slots) = all.get(&account) {
             return slots.clone();
         }
         all.retain(|_, slots| Arc::strong_count(slots) > 1);
-        let slots = all.entry(user.into()).or_default();
-        slots.follow(user, settings);
-        slots.clone()
+        let slots = Arc::new(AccountSlots {
+            resource: Resource(hash_of(user).max(1)),
+            ..AccountSlots::default()
+        });
+        let shared = all.values().filter(|slots| slots.is_shared()).count();
+        slots.follow(user, settings, shared < SHARED_MAX);
+        all.insert(account, slots.clone());
+        slots
+    }
+
+    /// Limits that the pools of the fleet share, each with its whole, what this pool could use, and
+    /// what it should have at least. Accounts of one number are one limit. The first
+    /// [`SHARED_MAX`] accounts share theirs; those of the others are this pool's.
+    pub(crate) fn shared_limits(&self) -> Vec<(Resource, usize, usize, usize)> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limits = BTreeMap::new();
+        for slots in all.values() {
+            if let Some((max, demand)) = slots.demand() {
+                let limit: &mut (usize, usize) = limits.entry(slots.resource).or_insert((max, 0));
+                *limit = (limit.0.min(max), limit.1 + demand);
+            }
+        }
+        let limit = |(resource, (max, demand))| (resource, max, demand, 1);
+        limits.into_iter().map(limit).collect()
+    }
+
+    /// Takes the parts that the fleet leaves to this pool; `true` when groups are to look what they
+    /// have.
+    pub(crate) fn fit(&self, totals: &BTreeMap<Resource, usize>) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fit = |slots: &Arc<AccountSlots>| {
+            slots.fit(totals.get(&slots.resource).copied().unwrap_or(0))
+        };
+        all.values().filter(|slots| fit(slots)).count() > 0
     }
 
     /// Limits the accounts as these settings do.
     pub(crate) fn follow(&self, settings: &Settings) {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (user, slots) in &*all {
-            slots.follow(user, settings);
+        let mut shared = all.values().filter(|slots| slots.is_shared()).count();
+        for ((user, _), slots) in &*all {
+            let was = slots.is_shared();
+            slots.follow(user, settings, was || shared < SHARED_MAX);
+            shared += usize::from(!was && slots.is_shared());
         }
     }
 }
@@ -320,6 +419,7 @@ impl AllAccountSlots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Raw;
 
     const MS: u64 = 1_000_000;
     const LATE: Time = Time(1_000_000 * MS);
@@ -455,5 +555,54 @@ mod tests {
         assert_eq!(slots.owed_at((1, 0), None), None, "its own");
         slots.count(-1, 0);
         assert_eq!(slots.owed_at((0, 0), None), None, "it has that one");
+    }
+
+    /// Settings of a fleet with so many users, whose accounts have four connections each.
+    fn fleet_of(users: usize) -> Settings {
+        let user = |n| format!("[[user]]\nname = \"u{n}\"\npassword = \"p\"\n");
+        let users: String = (0..users).map(user).collect();
+        let text = format!(
+            "listen = [\"127.0.0.1:1\"]\naccount_backends_max = 4\n\
+             [backend]\naddress = \"127.0.0.1:2\"\n[fleet]\nname = \"shop\"\n{users}"
+        );
+        Raw::parse(&text).and_then(Raw::check).unwrap()
+    }
+
+    #[test]
+    fn accounts_of_one_number_are_one_limit_of_the_fleet() {
+        let (all, settings) = (AllAccountSlots::default(), fleet_of(1));
+        let both = [None, Some(ServerId(0))].map(|on| all.of("u0", on, &settings));
+        let part = BTreeMap::from([(both[0].resource, 4)]);
+        all.fit(&part);
+        assert!(both.iter().all(|one| one.take()));
+        assert_eq!(all.shared_limits(), [(both[0].resource, 4, 2, 1)]);
+    }
+
+    #[test]
+    fn the_first_accounts_share_their_limits_and_the_others_are_this_pools_own() {
+        let (all, settings) = (AllAccountSlots::default(), fleet_of(SHARED_MAX + 1));
+        let account = |n: usize| all.of(&format!("u{n}"), None, &settings);
+        let each: Vec<_> = (0..=SHARED_MAX).rev().map(account).collect();
+        for _ in 0..2 {
+            all.fit(&BTreeMap::new());
+            assert_eq!(all.shared_limits().len(), SHARED_MAX);
+            assert!(!each[0].take() && !each[SHARED_MAX - 1].take());
+            assert!(each[SHARED_MAX].take());
+            all.follow(&settings);
+        }
+    }
+
+    #[test]
+    fn backends_that_the_fleet_takes_back_are_no_demand() {
+        let (all, settings) = (AllAccountSlots::default(), fleet_of(1));
+        let slots = all.of("u0", None, &settings);
+        let part = |units| BTreeMap::from([(slots.resource, units)]);
+        assert!(!all.fit(&part(4)));
+        assert!((0..4).all(|_| slots.take()));
+        assert!(all.fit(&part(2)), "groups are to look what they have");
+        assert!(!all.fit(&part(2)), "it is known");
+        assert_eq!(all.shared_limits(), [(slots.resource, 4, 4, 1)]);
+        slots.want((0, 0), Some(Time(0)));
+        assert_eq!(all.shared_limits(), [(slots.resource, 4, 8, 1)]);
     }
 }

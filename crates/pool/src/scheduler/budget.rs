@@ -82,7 +82,7 @@ impl Share {
         self.idle.load(SeqCst) < self.reserved()
     }
 
-    /// Free slots that nobody else may take, so that the reserve stays, and its low lane gets one
+    /// Free slots that nobody else may take, so that the reserve stays, and its low queue gets one
     /// besides.
     fn reserve_missing(&self) -> usize {
         let (reserved, held) = (self.reserved(), self.held());
@@ -168,11 +168,9 @@ impl Budget {
         self.total.load(SeqCst)
     }
 
-    /// Makes the whole another one, at least a slot for each group and at most what it was made
-    /// with; `true` when that is new. What groups hold above it they owe, until their next
-    /// checkin. By one thread only.
+    /// Makes the whole another one, at most what it was made with; `true` when that is new. What
+    /// groups hold above it they owe, until their next checkin. By one thread only.
     pub(crate) fn set_total(&self, total: usize) -> bool {
-        let total = total.max(self.shares.len());
         let old = self.total.swap(total, SeqCst);
         if total < old {
             // Nobody takes more before the shares say so.
@@ -245,10 +243,10 @@ impl Budget {
     }
 
     /// True if group `index`, in which no client has `unused` backends, has checked out as many as
-    /// the low lane may have: the rest is for statements of high priority and for logins, so that
-    /// clients which all wait for one lock leave them some.
-    pub(crate) fn is_reserve_reached(&self, index: usize, unused: usize) -> bool {
-        let reserved = self.reserved(index);
+    /// the low queue may have: the rest is for statements of high priority and for logins, so that
+    /// clients which all wait for one lock leave them some. `besides`: so many more are left.
+    pub(crate) fn is_reserve_reached(&self, index: usize, unused: usize, besides: usize) -> bool {
+        let reserved = self.reserved(index) + besides;
         reserved >= unused && reserved >= unused + self.by_right(index)
     }
 

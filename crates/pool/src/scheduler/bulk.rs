@@ -59,7 +59,7 @@ pub(crate) enum Piece {
 /// The bulk work of a group.
 #[derive(Debug, Default)]
 pub(crate) struct Bulk {
-    line: VecDeque<Piece>,
+    queue: VecDeque<Piece>,
     /// Backends that are read in the next turn, which comes at once.
     at_once: Vec<BackendId>,
     /// Nothing is done before.
@@ -73,8 +73,8 @@ pub(crate) struct Bulk {
 impl Bulk {
     /// Has this done in a later turn.
     pub(crate) fn push(&mut self, piece: Piece) {
-        if !self.line.contains(&piece) {
-            self.line.push_back(piece);
+        if !self.queue.contains(&piece) {
+            self.queue.push_back(piece);
         }
     }
 
@@ -103,7 +103,7 @@ impl Bulk {
 
     /// True if a backend's long reply goes on in a later turn.
     pub(crate) fn has_reply_of(&self, backend: BackendId) -> bool {
-        self.line.contains(&Piece::Reply(backend))
+        self.queue.contains(&Piece::Reply(backend))
     }
 
     /// A short statement has been answered.
@@ -114,7 +114,7 @@ impl Bulk {
 
     /// When the line must be served.
     pub(crate) fn next(&self, also: bool) -> Time {
-        match self.line.is_empty() && !also {
+        match self.queue.is_empty() && !also {
             true => Time::NEVER,
             false => self.rests_until,
         }
@@ -122,12 +122,12 @@ impl Bulk {
 
     /// Takes the next piece.
     pub(crate) fn pop(&mut self) -> Option<Piece> {
-        self.line.pop_front()
+        self.queue.pop_front()
     }
 
     /// True if nothing may be done at this moment, or there is nothing.
     pub(crate) fn is_at_rest(&self, now: Time, also: bool) -> bool {
-        self.line.is_empty() && !also || self.rests_until > now
+        self.queue.is_empty() && !also || self.rests_until > now
     }
 
     /// Work has been done from `began` to `end`, in a turn of the moment `now`.
@@ -199,7 +199,7 @@ mod tests {
             bulk.push(Piece::Reply(BackendId::from_parts(1, 0)));
             bulk.push(Piece::Command(BackendId::from_parts(1, 0)));
         }
-        assert_eq!(bulk.line.len(), 2);
+        assert_eq!(bulk.queue.len(), 2);
         assert_eq!(bulk.next(false), Time(0));
     }
 }

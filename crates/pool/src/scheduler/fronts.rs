@@ -8,7 +8,7 @@ use reactor::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A group that has started nothing from its lanes for this long is not waited for.
+/// A group that has started nothing from its queues for this long is not waited for.
 const LIVE_MAX: Duration = Duration::from_millis(20);
 
 /// Fronts may differ by this share of the longest wait (one in so many).
@@ -23,13 +23,13 @@ const SLACK_MIN: Duration = Duration::from_millis(2);
 pub(crate) struct Front {
     /// Arrival of the one that waits for longest; [`Time::NEVER`] when nobody waits.
     pub(crate) since: AtomicU64,
-    /// When something was started from the lanes last.
+    /// When something was started from the queues last.
     pub(crate) started: AtomicU64,
     /// Somebody waits and the group does not yield.
     pub(crate) runs: AtomicBool,
 }
 
-/// Since when the front of each group's lanes waits.
+/// Since when the front of each group's queues waits.
 #[derive(Debug)]
 pub struct Fronts(pub(crate) Box<[Front]>);
 
@@ -45,20 +45,20 @@ impl Fronts {
         Fronts((0..groups).map(|_| nobody()).collect())
     }
 
-    /// Groups that start statements from their lanes at present.
+    /// Groups that start statements from their queues at present.
     pub(crate) fn running(&self) -> usize {
         let runs = |front: &&Front| front.runs.load(Relaxed);
         self.0.iter().filter(runs).count()
     }
 
-    /// Notes that group `index` has started something from its lanes.
+    /// Notes that group `index` has started something from its queues.
     pub(crate) fn gets_on(&self, index: usize, now: Time) {
         self.0[index].started.store(now.0, Relaxed);
     }
 
     /// True if statements have to wait at present: one that did was started only just now, in any
     /// group. That nobody waits at this moment is no sign of leisure: with short statements the
-    /// lanes are empty every other turn.
+    /// queues are empty every other turn.
     pub(crate) fn anybody_waits(&self, now: Time) -> bool {
         let just_now = |front: &Front| now.since(Time(front.started.load(Relaxed))) < LIVE_MAX;
         self.0.iter().any(just_now)
@@ -133,11 +133,11 @@ mod tests {
         let alone = Fronts::new(2);
         assert!(!alone.yields(0, ago(400), NOW));
         alone.0[1].started.store(NOW.0, Relaxed);
-        assert!(!alone.yields(0, ago(400), NOW), "its lanes are empty");
+        assert!(!alone.yields(0, ago(400), NOW), "its queues are empty");
     }
 
     #[test]
-    fn a_lane_that_is_empty_for_a_moment_is_no_leisure() {
+    fn a_queue_that_is_empty_for_a_moment_is_no_leisure() {
         let busy = fronts(&[(0, 19), (0, 500)]);
         busy.0
             .iter()

@@ -1,17 +1,20 @@
-//! Priority: what users and sessions may ask for, and the statement by which they ask.
+//! Priority, and the server for reads: what users and sessions may ask for, and the statements by
+//! which they ask.
 //!
-//! `SET onramp_priority = 'high'` is the pool's own: no server sees it. It is read here, by tokens,
-//! so that comments, case and the forms of a SET (`SET SESSION x`, `SET @@x`, `:=`) do not matter.
-//! Names and meanings of the modes are those of Percona's thread pool.
+//! `SET onramp_priority = 'high'` and `SET onramp_read_from = 'readers'` are the pool's own: no
+//! server sees them. They are read here, by tokens, so that comments, case and the forms of a SET
+//! (`SET SESSION x`, `SET @@x`, `:=`) do not matter. Names and meanings of the modes are those of
+//! Percona's thread pool.
 
+use serde::{Deserialize, Serialize};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 
 /// Priority of a session's statements.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Priority {
-    /// In the high lane, while there are tickets.
+    /// In the high queue, while there are tickets.
     High,
-    /// In the low lane.
+    /// In the low queue.
     Low,
     /// As `high_prio_mode` says.
     #[default]
@@ -57,6 +60,62 @@ impl Mode {
     }
 }
 
+/// Server for a session's reads, of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadFrom {
+    /// The one that is written to.
+    #[default]
+    Writer,
+    /// Another, where that answers alike.
+    Readers,
+    /// Another for statements whose comment says so.
+    Comments,
+}
+
+impl ReadFrom {
+    /// Name of the session's setting, also in comments.
+    pub(crate) const NAME: &str = "onramp_read_from";
+    /// Names in settings and SETs.
+    pub(crate) const NAMES: [(&str, ReadFrom); 3] = [
+        ("writer", ReadFrom::Writer),
+        ("readers", ReadFrom::Readers),
+        ("comments", ReadFrom::Comments),
+    ];
+
+    /// The setting of this name, in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<ReadFrom> {
+        let mut all = ReadFrom::NAMES.iter();
+        let found = all.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        Some(found.1)
+    }
+}
+
+/// Writes that a read elsewhere sees for certain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consistency {
+    /// Writes of its client.
+    #[default]
+    Session,
+    /// Writes of all clients of its user.
+    Account,
+    /// None.
+    None,
+}
+
+impl Consistency {
+    /// The setting of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Consistency> {
+        match name {
+            "session" => Some(Consistency::Session),
+            "account" => Some(Consistency::Account),
+            "none" => Some(Consistency::None),
+            _ => None,
+        }
+    }
+}
+
 /// Request of a text to the pool itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -64,13 +123,18 @@ pub(crate) enum Asked {
     Nothing,
     /// This priority; `None` gives back the user's.
     Priority(Option<Priority>),
-    /// Something that is no priority.
-    Wrong(String),
+    /// This server for reads; `None` gives back the user's.
+    ReadFrom(Option<ReadFrom>),
+    /// A value that the setting of this name cannot have.
+    Wrong(&'static str, String),
 }
 
-/// Reads a text that may set `onramp_priority`.
+/// Beginning of both names.
+const PREFIX: &[u8] = b"onramp_";
+const PRIORITY: &str = "onramp_priority";
+
+/// Reads a text that may set `onramp_priority` or `onramp_read_from`.
 pub(crate) fn asked(sql: &[u8], mode: LexMode) -> Asked {
-    const NAME: &[u8] = b"onramp_priority";
     // Long texts begin with another word, and need not be searched.
     let mut tokens = Lexer::new(sql, mode).filter(|token| token.kind != Kind::Semicolon);
     let sets = |token: Token| sql[token.start..token.end].eq_ignore_ascii_case(b"set");
@@ -78,8 +142,8 @@ pub(crate) fn asked(sql: &[u8], mode: LexMode) -> Asked {
         return Asked::Nothing;
     }
     let mentions = sql
-        .windows(NAME.len())
-        .any(|word| word.eq_ignore_ascii_case(NAME));
+        .windows(PREFIX.len())
+        .any(|word| word.eq_ignore_ascii_case(PREFIX));
     if !mentions {
         return Asked::Nothing;
     }
@@ -101,28 +165,33 @@ pub(crate) fn asked(sql: &[u8], mode: LexMode) -> Asked {
         return Asked::Nothing;
     };
     let name = name.rsplit(|&b| matches!(b, b'.' | b'@')).next();
-    if *kind == Kind::UserVariable || !name.is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
+    let name = name
+        .filter(|_| *kind != Kind::UserVariable)
+        .unwrap_or_default();
+    let mut names = [PRIORITY, ReadFrom::NAME].into_iter();
+    let Some(name) = names.find(|known| is(name, known)) else {
         return Asked::Nothing;
-    }
+    };
     let value: Vec<&[u8]> = value.iter().map(|(_, word)| *word).collect();
-    read_value(&value)
+    read_value(name, &value)
 }
 
-fn read_value(words: &[&[u8]]) -> Asked {
+fn read_value(name: &'static str, words: &[&[u8]]) -> Asked {
     let value: Vec<u8> = words.concat();
     let text = String::from_utf8_lossy(&value);
     let text = text.strip_prefix(":=").or(text.strip_prefix('='));
     let Some(text) = text else {
-        return Asked::Wrong(String::new());
+        return Asked::Wrong(name, String::new());
     };
     let bare = text.trim_matches(['\'', '"']);
-    if bare.eq_ignore_ascii_case("default") {
-        return Asked::Priority(None);
-    }
-    match Priority::from_name(bare) {
-        Some(priority) => Asked::Priority(Some(priority)),
-        None => Asked::Wrong(bare.to_string()),
-    }
+    let is_default = bare.eq_ignore_ascii_case("default");
+    let asked = match name {
+        PRIORITY if is_default => Some(Asked::Priority(None)),
+        PRIORITY => Priority::from_name(bare).map(|priority| Asked::Priority(Some(priority))),
+        _ if is_default => Some(Asked::ReadFrom(None)),
+        _ => ReadFrom::from_name(bare).map(|from| Asked::ReadFrom(Some(from))),
+    };
+    asked.unwrap_or_else(|| Asked::Wrong(name, bare.to_string()))
 }
 
 #[cfg(test)]
@@ -152,9 +221,17 @@ mod tests {
 
     #[test]
     fn what_is_no_priority_is_named() {
-        assert_eq!(of("SET onramp_priority=7"), Asked::Wrong("7".into()));
+        assert_eq!(
+            of("SET onramp_priority=7"),
+            Asked::Wrong(PRIORITY, "7".into())
+        );
         let two = of("SET onramp_priority='high', autocommit=0");
-        assert!(matches!(two, Asked::Wrong(_)), "{two:?}");
+        assert!(matches!(two, Asked::Wrong(PRIORITY, _)), "{two:?}");
+        let reads = Asked::ReadFrom(Some(ReadFrom::Readers));
+        assert_eq!(of("set @@Onramp_read_from = 'readers'"), reads);
+        assert_eq!(of("SET onramp_read_from=DEFAULT"), Asked::ReadFrom(None));
+        let wrong = Asked::Wrong(ReadFrom::NAME, "high".into());
+        assert_eq!(of("SET onramp_read_from='high'"), wrong);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! Invariant: a backend is counted from the moment something is in flight on it until its queue is
 //! empty, it stalls, or it is closed.
 
-use crate::backend::{Backend, Load};
+use crate::backend::Backend;
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::BackendId;
@@ -53,21 +53,15 @@ impl Running {
         self.count >= self.max_of_held(shared, settings)
     }
 
-    /// Counts a backend that has something in flight, as one that runs statements.
+    /// Counts a backend that has something in flight, as one that runs statements. The limit is
+    /// that of the server that is written to.
     pub(crate) fn begins<S>(&mut self, backend: &mut Backend<S>, now: Time) {
-        if backend.load == Load::None && !backend.flight().is_empty() {
-            backend.load = Load::Counted;
-            backend.busy_since = now;
-            self.count += 1;
-        }
+        self.count += usize::from(!backend.is_reader() && backend.begin_load(now));
     }
 
     /// A backend has nothing in flight any more, or is closed.
     pub(crate) fn ends<S>(&mut self, backend: &mut Backend<S>) {
-        if backend.load == Load::Counted {
-            self.count -= 1;
-        }
-        backend.load = Load::None;
+        self.count -= usize::from(backend.end_load());
     }
 
     /// Backends that have answered nothing for `stall_max` no longer count: others may run. Returns
@@ -80,9 +74,8 @@ impl Running {
     ) -> u64 {
         let mut stalled = 0;
         for backend in backends.values_mut() {
-            let is_late = now.since(backend.busy_since) >= settings.stall_max;
-            if backend.load == Load::Counted && is_late {
-                backend.load = Load::Stalled;
+            let is_late = now.since(backend.busy_since()) >= settings.stall_max;
+            if is_late && backend.stall() {
                 self.count -= 1;
                 stalled += 1;
             }
@@ -100,8 +93,8 @@ impl Running {
         if self.has_room(0, shared, settings) {
             return Time::NEVER;
         }
-        let counted = backends.iter().filter(|(_, b)| b.load == Load::Counted);
-        let oldest = counted.map(|(_, backend)| backend.busy_since).min();
+        let counted = backends.iter().filter(|(_, b)| b.is_counted());
+        let oldest = counted.map(|(_, backend)| backend.busy_since()).min();
         oldest.map_or(Time::NEVER, |oldest| oldest + settings.stall_max)
     }
 }
@@ -109,7 +102,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{InFlight, Purpose};
+    use crate::backend::{ForBackend, InFlight};
     use std::rc::Rc;
     use wire::command::ReplyShape;
 
@@ -122,27 +115,27 @@ mod tests {
         let (mut running, mut backend) = (Running::default(), backend());
         running.begins(&mut backend, Time(5));
         assert_eq!(running.count, 0, "nothing is in flight");
-        let command = InFlight::own(None, Purpose::Clearing, ReplyShape::Status);
+        let command = InFlight::own(None, ForBackend::Clearing, ReplyShape::Status);
         backend.expect(command);
         running.begins(&mut backend, Time(5));
         running.begins(&mut backend, Time(9));
-        assert_eq!((running.count, backend.busy_since), (1, Time(5)));
+        assert_eq!((running.count, backend.busy_since()), (1, Time(5)));
         running.ends(&mut backend);
         running.ends(&mut backend);
-        assert_eq!((running.count, backend.load), (0, Load::None));
+        assert_eq!((running.count, backend.is_counted()), (0, false));
     }
 
     #[test]
     fn one_that_has_stalled_is_not_taken_off_twice() {
         let mut running = Running::default();
         let mut stalled = backend();
-        let command = InFlight::own(None, Purpose::Clearing, ReplyShape::Status);
+        let command = InFlight::own(None, ForBackend::Clearing, ReplyShape::Status);
         stalled.expect(command);
         running.begins(&mut stalled, Time(5));
-        stalled.load = Load::Stalled;
+        assert!(stalled.stall());
         running.count -= 1;
         running.begins(&mut stalled, Time(7));
         running.ends(&mut stalled);
-        assert_eq!((running.count, stalled.load), (0, Load::None));
+        assert_eq!((running.count, stalled.is_counted()), (0, false));
     }
 }

@@ -1,43 +1,43 @@
-//! Clients that wait: how one enters the lanes of its pool, leaves them, and comes back.
+//! Clients that wait: how one enters the queues of its pool, leaves them, and comes back.
 //!
-//! A command that gets no backend at once waits in a lane of its client's pool (`scheduler/lane.rs`
-//! says who goes next), at the front of its client's input. A wait is bounded by what
-//! [`crate::scheduler::line`] counts. Some wait outside of the lanes, with the place of their
-//! moment: while something is read back on their last backend, they cannot be served by another
-//! backend.
+//! A command that gets no backend at once waits in a queue of its client's pool
+//! (`scheduler/queue.rs` says who goes next), at the front of its client's input. A wait is bounded
+//! by what [`crate::scheduler::waiting_count`] counts. Some wait outside of the queues, with the
+//! place of their moment: while something is read back on their last backend, they cannot be served
+//! by another backend.
 //!
-//! Priority: a statement goes to the high lane when its client says so (`SET onramp_priority`), or
+//! Priority: a statement goes to the high queue when its client says so (`SET onramp_priority`), or
 //! its user (`priority`), or `high_prio_mode = "statements"`; as often in a row as the user has
-//! tickets (`high_prio_tickets`), then once by the low lane. So does one that is known to be short,
-//! without tickets, while slow readers keep backends from others
+//! tickets (`high_prio_tickets`), then once by the low queue. So does one that is known to be
+//! short, without tickets, while slow readers keep backends from others
 //! ([`crate::scheduler::matching::Matching::goes_before_slow`]).
 //!
-//! Invariants: who waits in a lane is counted, and who is counted waits in one; who comes back to a
-//! lane gets the place that it had.
+//! Invariants: who waits in a queue is counted, and who is counted waits in one; who comes back to
+//! a queue gets the place that it had.
 
 use crate::backend::pools::BackendPools;
 use crate::client::clients::Clients;
-use crate::client::{Client, ClientState, Handled};
+use crate::client::{ClientState, Handled};
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::tokens::ClientId;
 use crate::observe::figures::Figures;
 use crate::observe::figures::counts::Counts;
-use crate::scheduler::lane::{LaneName, Waiting};
-use crate::scheduler::line::Line;
 use crate::scheduler::matching::turns::stands;
-use crate::scheduler::priority::{Asked, Mode, Priority};
+use crate::scheduler::priority::Asked;
+use crate::scheduler::queue::{QueueName, Waiting};
+use crate::scheduler::waiting_count::WaitingCount;
 use reactor::{Time, prefetch};
 
 /// Bytes of a statement that are fetched from memory before its turn comes: of most all, and the
 /// processor fetches on from there by itself.
 const FETCHED_MAX: usize = 128;
 
-/// The clients of a group, and the lanes in which they wait.
+/// The clients of a group, and the queues in which they wait.
 pub(crate) struct Waiters<'a, S> {
     pub(crate) clients: &'a mut Clients<S>,
     pub(crate) pools: &'a mut BackendPools,
-    pub(crate) line: &'a mut Line,
+    pub(crate) waiting_count: &'a mut WaitingCount,
     pub(crate) settings: &'a Settings,
     pub(crate) counts: &'a mut Counts,
     pub(crate) figures: &'a mut Figures,
@@ -55,41 +55,18 @@ pub(crate) enum Entered {
     Gone,
 }
 
-impl<S> Client<S> {
-    /// The lane for what it wants now; takes a ticket where that is the high one.
-    fn lane(&mut self, goes_before_slow: bool, settings: &Settings) -> LaneName {
-        if self.state() == ClientState::Opening {
-            return LaneName::Login;
-        }
-        if self.backend().is_some() {
-            return LaneName::Held;
-        }
-        if goes_before_slow {
-            return LaneName::High;
-        }
-        let limits = &settings.users[self.user as usize].limits;
-        let high = match self.place.priority.unwrap_or(limits.priority) {
-            Priority::High => true,
-            Priority::Low => false,
-            Priority::Auto => limits.high_prio_mode == Mode::Statements,
-        };
-        if high && self.place.use_ticket() {
-            return LaneName::High;
-        }
-        self.place.give_tickets(limits.high_prio_tickets);
-        LaneName::Low
-    }
-}
-
 impl<S> Waiters<'_, S> {
-    /// Puts a client whose command of `len` bytes is at the front of its input in its lane: at the
+    /// Puts a client whose command of `len` bytes is at the front of its input in its queue: at the
     /// end, or where it has a place already.
     pub(crate) fn enter(&mut self, key: ClientId, len: usize, goes_before_slow: bool) -> Entered {
         let Some(client) = self.clients.get_mut(key) else {
             return Entered::Gone;
         };
-        let lane = client.lane(goes_before_slow, self.settings);
-        if let Some(refusal) = self.line.refusal(client, (lane, len), self.settings) {
+        let queue = client.queue(goes_before_slow, self.settings);
+        if let Some(refusal) = self
+            .waiting_count
+            .refusal(client, (queue, len), self.settings)
+        {
             client.pins.forget_plan();
             self.counts.refused += 1;
             return Entered::Refused(refusal);
@@ -101,70 +78,72 @@ impl<S> Waiters<'_, S> {
             self.clients.close_later(key);
             return Entered::Gone;
         }
-        self.put(key, lane, len);
+        self.put(key, queue, len);
         self.counts.waited += 1;
-        self.counts.waited_high += u64::from(lane == LaneName::High);
+        self.counts.waited_high += u64::from(queue == QueueName::High);
         Entered::Waits
     }
 
-    fn put(&mut self, key: ClientId, lane: LaneName, len: usize) {
+    fn put(&mut self, key: ClientId, queue: QueueName, len: usize) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let since = self.line.place_of(client, self.now);
-        self.line.enter(client, (lane, since, len), self.settings);
-        let lanes = &mut self.pools.pools[client.pool as usize].lanes;
-        lanes.push(Waiting {
+        let since = self.waiting_count.place_of(client, self.now);
+        self.waiting_count
+            .enter(client, (queue, since, len), self.settings);
+        let queues = &mut self.pools.pools[client.pool as usize].queues;
+        queues.push(Waiting {
             client: key,
             since,
-            lane,
+            pool: client.pool,
+            queue,
         });
     }
 
-    /// Takes a client out of its lane; its entry is passed over later.
+    /// Takes a client out of its queue; its entry is passed over later.
     pub(crate) fn forget(&mut self, key: ClientId) {
         let Some(client) = self
             .clients
             .get_mut(key)
-            .filter(|client| client.place.is_in_lane())
+            .filter(|client| client.place.is_in_queue())
         else {
             return;
         };
-        self.line.leave(client, self.settings);
+        self.waiting_count.leave(client, self.settings);
         let (pool, clients) = (client.pool as usize, &*self.clients);
         if let Some(pool) = self.pools.pools.get_mut(pool) {
-            pool.lanes
-                .drop_stale(self.line.len(), |entry| stands(clients, entry));
+            pool.queues
+                .drop_stale(self.waiting_count.len(), |entry| stands(clients, entry));
         }
     }
 
-    /// Takes the one whose turn has come out of its lane.
+    /// Takes the one whose turn has come out of its queue.
     pub(crate) fn pop(&mut self, pool: usize, waiting: Waiting) {
-        let lanes = &mut self.pools.pools[pool].lanes;
-        lanes.pop(waiting.lane);
-        self.fetch_coming(pool, waiting.lane);
+        let queues = &mut self.pools.pools[pool].queues;
+        queues.pop(waiting.queue);
+        self.fetch_coming(pool, waiting.queue);
         let waited = self.now.since(waiting.since);
-        self.figures.waited_in(waiting.lane, waited);
+        self.figures.waited_in(waiting.queue, waited);
         let clients = &*self.clients;
         let mut high = || {
             let stands = |waiting: &Waiting| stands(clients, waiting);
-            self.pools.front_in(pool, LaneName::High, stands).is_some()
+            self.pools.front_in(pool, QueueName::High, stands).is_some()
         };
-        let late = waiting.lane == LaneName::Low && waited >= self.settings.prio_kickup;
+        let late = waiting.queue == QueueName::Low && waited >= self.settings.prio_kickup;
         self.counts.kicked_up += u64::from(late && high());
     }
 
-    /// Has the memory fetched of those who are next in a lane: they were last looked at when their
+    /// Has the memory fetched of those who are next in a queue: they were last looked at when their
     /// statements came, thousands of others ago. What is found through memory that is being
     /// fetched itself is asked for one client later.
-    fn fetch_coming(&self, pool: usize, lane: LaneName) {
-        let lanes = &self.pools.pools[pool].lanes;
-        if let Some(third) = lanes.behind(lane, 2) {
+    fn fetch_coming(&self, pool: usize, queue: QueueName) {
+        let queues = &self.pools.pools[pool].queues;
+        if let Some(third) = queues.behind(queue, 2) {
             self.clients.prefetch(third);
         }
         let input = |others| {
-            let client = self.clients.get(lanes.behind(lane, others)?)?;
-            client.input.as_deref()
+            let client = self.clients.get(queues.behind(queue, others)?)?;
+            client.input().map(|input| &**input)
         };
         if let Some(second) = input(1) {
             prefetch(second);
@@ -174,7 +153,7 @@ impl<S> Waiters<'_, S> {
         }
     }
 
-    /// A client whose statement was not sent yet goes back to its place in its lane: the front, if
+    /// A client whose statement was not sent yet goes back to its place in its queue: the front, if
     /// it has waited there.
     pub(crate) fn wait_again(&mut self, key: ClientId) {
         let now = self.now;
@@ -195,8 +174,8 @@ impl<S> Waiters<'_, S> {
         if client.is_logging_in() {
             client.place.keep();
         }
-        let (lane, len) = (client.place.lane(), client.command_len());
-        self.put(key, lane, len);
+        let (queue, len) = (client.place.queue(), client.command_len());
+        self.put(key, queue, len);
     }
 
     /// Gives a client the priority that its text asks for.
@@ -206,13 +185,13 @@ impl<S> Waiters<'_, S> {
     pub(crate) fn ask_priority(&mut self, key: ClientId, asked: Asked) -> Result<(), Refusal> {
         match (asked, self.clients.get_mut(key)) {
             (Asked::Priority(priority), Some(client)) => {
-                let limits = &self.settings.users[client.user as usize].limits;
+                let limits = &self.settings.users[client.user()].limits;
                 client.place.priority = priority;
                 client.place.give_tickets(limits.high_prio_tickets);
                 Ok(())
             }
-            (Asked::Wrong(value), _) => Err(Refusal::Priority { value }),
-            (Asked::Nothing | Asked::Priority(_), _) => Ok(()),
+            (Asked::Wrong(name, value), _) => Err(Refusal::SessionSetting { name, value }),
+            (Asked::Nothing | Asked::Priority(_) | Asked::ReadFrom(_), _) => Ok(()),
         }
     }
 
@@ -220,18 +199,18 @@ impl<S> Waiters<'_, S> {
     /// back.
     pub(crate) fn count_for_limits(&self, on: bool) {
         for (_, client) in self.clients.iter() {
-            if client.place.is_in_lane() {
-                self.settings.users[client.user as usize].count_waiting(on);
+            if client.place.is_in_queue() {
+                self.settings.users[client.user()].count_waiting(on);
             }
         }
     }
 
     /// Keeps a client's command until its backend is checked in, or what is asked for it is
-    /// answered; then it goes to the lane, to its place there. Nobody passes those who wait because
-    /// its backend is not checked in yet.
+    /// answered; then it goes to the queue, to its place there. Nobody passes those who wait
+    /// because its backend is not checked in yet.
     pub(crate) fn wait_outside(&mut self, key: ClientId) -> Handled {
         if let Some(client) = self.clients.get_mut(key) {
-            self.line.place_of(client, self.now);
+            self.waiting_count.place_of(client, self.now);
             if !client.change_state(ClientState::Waiting, self.now) {
                 self.clients.close_later(key);
             }
@@ -244,8 +223,10 @@ impl<S> Waiters<'_, S> {
 mod tests {
     use super::*;
     use crate::backend::pools::PoolKey;
+    use crate::client::Client;
     use crate::group::scripted::shared;
     use crate::observe::figures::digests::Digests;
+    use crate::scheduler::priority::Priority;
     use std::rc::Rc;
     use std::sync::Arc;
     use std::time::Duration;
@@ -255,7 +236,7 @@ mod tests {
     struct Bench {
         clients: Clients<()>,
         pools: BackendPools,
-        line: Line,
+        waiting_count: WaitingCount,
         settings: Arc<Settings>,
         counts: Counts,
         figures: Figures,
@@ -270,7 +251,7 @@ mod tests {
             Bench {
                 clients: Clients::default(),
                 pools,
-                line: Line::default(),
+                waiting_count: WaitingCount::default(),
                 figures: Figures::new(settings.users.len(), Digests::of_group(0, 1)),
                 settings,
                 counts: Counts::default(),
@@ -282,7 +263,7 @@ mod tests {
             Waiters {
                 clients: &mut self.clients,
                 pools: &mut self.pools,
-                line: &mut self.line,
+                waiting_count: &mut self.waiting_count,
                 settings: &self.settings,
                 counts: &mut self.counts,
                 figures: &mut self.figures,
@@ -298,9 +279,9 @@ mod tests {
             self.clients.insert(client)
         }
 
-        fn front(&mut self, lane: LaneName) -> Option<ClientId> {
+        fn front(&mut self, queue: QueueName) -> Option<ClientId> {
             let clients = &self.clients;
-            let front = (self.pools).front_in(0, lane, |waiting| stands(clients, waiting));
+            let front = (self.pools).front_in(0, queue, |waiting| stands(clients, waiting));
             front.map(|waiting| waiting.client)
         }
     }
@@ -310,12 +291,16 @@ mod tests {
         let mut bench = Bench::new("");
         let key = bench.idle();
         assert_eq!(bench.waiters().enter(key, 9, false), Entered::Waits);
-        assert_eq!((bench.line.len(), bench.counts.waited), (1, 1));
-        assert_eq!(bench.front(LaneName::Low), Some(key));
+        assert_eq!((bench.waiting_count.len(), bench.counts.waited), (1, 1));
+        assert_eq!(bench.front(QueueName::Low), Some(key));
         bench.waiters().forget(key);
         bench.waiters().forget(key);
-        assert_eq!(bench.line.len(), 0);
-        assert_eq!(bench.front(LaneName::Low), None, "its entry is passed over");
+        assert_eq!(bench.waiting_count.len(), 0);
+        assert_eq!(
+            bench.front(QueueName::Low),
+            None,
+            "its entry is passed over"
+        );
     }
 
     #[test]
@@ -326,11 +311,11 @@ mod tests {
         let refused = bench.waiters().enter(second, 9, false);
         assert!(matches!(
             refused,
-            Entered::Refused(Refusal::LaneFull { waiting: 1, .. })
+            Entered::Refused(Refusal::QueueFull { waiting: 1, .. })
         ));
         let client = bench.clients.get(second).unwrap();
         assert_eq!(client.state(), ClientState::Idle);
-        assert_eq!((bench.line.len(), bench.counts.refused), (1, 1));
+        assert_eq!((bench.waiting_count.len(), bench.counts.refused), (1, 1));
     }
 
     #[test]
@@ -343,15 +328,16 @@ mod tests {
         let waiting = Waiting {
             client: first,
             since: MOMENT,
-            lane: LaneName::Low,
+            pool: 0,
+            queue: QueueName::Low,
         };
         bench.waiters().pop(0, waiting);
         bench.waiters().forget(first);
-        assert_eq!(bench.front(LaneName::Low), Some(second));
+        assert_eq!(bench.front(QueueName::Low), Some(second));
         let client = bench.clients.get_mut(first).unwrap();
         assert!(client.change_state(ClientState::Restoring, bench.now));
         bench.waiters().wait_again(first);
-        assert_eq!(bench.front(LaneName::Low), Some(first));
+        assert_eq!(bench.front(QueueName::Low), Some(first));
     }
 
     #[test]
@@ -359,19 +345,20 @@ mod tests {
         let mut bench = Bench::new("");
         let key = bench.idle();
         bench.waiters().enter(key, 9, true);
-        assert_eq!(bench.front(LaneName::High), Some(key));
+        assert_eq!(bench.front(QueueName::High), Some(key));
         assert_eq!(bench.counts.waited_high, 1);
     }
 
     #[test]
-    fn one_of_the_low_lane_that_goes_before_the_high_one_is_counted() {
+    fn one_of_the_low_queue_that_goes_before_the_high_one_is_counted() {
         let mut bench = Bench::new("prio_kickup_ms = 1000");
         let (low, high) = (bench.idle(), bench.idle());
         bench.waiters().enter(low, 9, false);
         let waiting = Waiting {
             client: low,
             since: MOMENT,
-            lane: LaneName::Low,
+            pool: 0,
+            queue: QueueName::Low,
         };
         bench.now = MOMENT + Duration::from_millis(999);
         bench.waiters().enter(high, 9, true);
@@ -389,21 +376,25 @@ mod tests {
         let asked = |name| Asked::Priority(Priority::from_name(name));
         assert_eq!(bench.waiters().ask_priority(key, asked("high")), Ok(()));
         bench.waiters().enter(key, 9, false);
-        assert_eq!(bench.front(LaneName::High), Some(key));
-        let wrong = bench.waiters().ask_priority(key, Asked::Wrong("7".into()));
-        assert!(matches!(wrong, Err(Refusal::Priority { value }) if value == "7"));
+        assert_eq!(bench.front(QueueName::High), Some(key));
+        let wrong = bench
+            .waiters()
+            .ask_priority(key, Asked::Wrong("onramp_priority", "7".into()));
+        let is_seven =
+            |refusal| matches!(refusal, Refusal::SessionSetting { value, .. } if value == "7");
+        assert!(wrong.is_err_and(is_seven));
         let client = bench.clients.get(key).unwrap();
         assert_eq!(client.place.priority, Some(Priority::High));
     }
 
     #[test]
-    fn who_waits_outside_has_a_place_and_stands_in_no_lane() {
+    fn who_waits_outside_has_a_place_and_stands_in_no_queue() {
         let mut bench = Bench::new("");
         let key = bench.idle();
         assert_eq!(bench.waiters().wait_outside(key), Handled::Kept);
         let client = bench.clients.get(key).unwrap();
         assert_eq!(client.state(), ClientState::Waiting);
-        assert!(client.place.is_held() && !client.place.is_in_lane());
-        assert!(bench.line.is_empty());
+        assert!(client.place.is_held() && !client.place.is_in_queue());
+        assert!(bench.waiting_count.is_empty());
     }
 }

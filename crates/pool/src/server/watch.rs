@@ -211,7 +211,7 @@ impl Watcher {
         asked.told
     }
 
-    /// Answers whoever has asked who waits for row locks.
+    /// Answers whoever has asked who waits for locks.
     fn tell_lock_waits(&mut self, shared: &Shared) {
         let is_mysql = shared.server.flavour.is_mysql();
         let connection = &mut self.connection;

@@ -48,6 +48,7 @@
 use crate::backend::Reports;
 use crate::client::Client;
 use crate::client::answers::EMPTY_QUERY;
+use crate::observe::figures::counts::Counts;
 use crate::pair::restoring::BEGIN;
 use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
@@ -105,6 +106,41 @@ fn is_set(value: &[u8]) -> bool {
 }
 
 impl<S> Client<S> {
+    /// It is answered OK to a text that has begun or ended its transaction, or that has changed
+    /// nothing.
+    pub(crate) fn note_answered_locally(
+        &mut self,
+        edge: Option<Edge>,
+        mysql: bool,
+        counts: &mut Counts,
+    ) {
+        let begun = self.is_begin_deferred();
+        match edge {
+            Some(Edge::Begin) => {
+                self.defer_begin();
+                counts.transactions_deferred += 1;
+            }
+            Some(Edge::End) => {
+                self.allow_pipelining();
+                match begun {
+                    true => counts.transactions_unsent += 1,
+                    false => counts.ends_spared += 1,
+                }
+            }
+            None => counts.sets_spared += 1,
+        }
+        match mysql {
+            true => {
+                self.last.answered_clean(0);
+                // What clears its conditions there counts.
+                if self.last.counts_unread() {
+                    self.last.invalidate(sql::classify::Reads::FOUND_ROWS);
+                }
+            }
+            false => self.last.answered_uncounted(0),
+        }
+    }
+
     /// True if a transaction may begin and end for it alone.
     fn may_begin_alone(&self) -> bool {
         let session = &self.session;
@@ -135,7 +171,7 @@ impl<S> Client<S> {
             && matches!(autocommit, Some(b"ON" | b"1"))
             // MySQL may report one with any COMMIT.
             && !session.tracks_gtids()
-            && self.pending_changes.bytes().is_empty()
+            && self.pending_changes().bytes().is_empty()
     }
 }
 
@@ -211,7 +247,7 @@ impl<S> Alone<'_, S> {
     /// True if a command that waits in the client's input may need no backend.
     pub(crate) fn may_need_no_backend(&self) -> bool {
         let client = self.view.client;
-        let Some(input) = &client.input else {
+        let Some(input) = client.input() else {
             return false;
         };
         let message = &input[..client.command_len()];
@@ -260,7 +296,7 @@ impl<S> Alone<'_, S> {
         let tells_of_all = wanted.state
             || wanted.transactions.has_states()
             || wanted.tells_of(STATEMENT_ID)
-            || !client.pending_changes.bytes().is_empty();
+            || !client.pending_changes().bytes().is_empty();
         let is_told = |assignment: &Assignment<'_>| match *assignment {
             Assignment::Variable(name, _) => wanted.tells_of(name.as_bytes()),
             Assignment::Level(_) => LEVEL_NAMES.iter().any(|name| wanted.tells_of(name)),

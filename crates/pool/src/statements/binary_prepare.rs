@@ -99,7 +99,7 @@ impl<S> StatementCommands<'_, S> {
         client.pin_without_schema(&session, (sql, &class));
         client.touch_to_prepare(sql, mode, &class);
         let definition = (self.definitions).define(self.sessions, sql, &session, class);
-        let id = client.statements_made.wrapping_add(1);
+        let id = client.statements_made().wrapping_add(1);
         let under_way = UnderWay::new(Command::StmtPrepare, id, definition);
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
@@ -151,7 +151,7 @@ impl<S> StatementCommands<'_, S> {
         let held = prepared.get(id).ok_or(CommandOutcome::Done)?;
         let definition = held.definition.clone();
         if held.overlong {
-            self.retained.drop_long_data(Some(&mut *self.client), id);
+            self.client.drop_long_data(id);
             let refusal = Refusal::Prepared(Unprepared::LongData);
             return Err(CommandOutcome::Refused(refusal));
         }
@@ -198,7 +198,7 @@ impl<S> StatementCommands<'_, S> {
             Ok(id) => id,
             Err(outcome) => return outcome,
         };
-        self.retained.drop_long_data(Some(&mut *self.client), id);
+        self.client.drop_long_data(id);
         if self.client.goes_to_cursor(Command::StmtReset, id) {
             return CommandOutcome::Sent(Statement::plain(Command::StmtReset.reply()), None);
         }
@@ -215,7 +215,7 @@ impl<S> StatementCommands<'_, S> {
         let client = &mut *self.client;
         let mysql = self.server.flavour.is_mysql();
         let id = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))?;
-        self.retained.drop_long_data(Some(client), id);
+        client.drop_long_data(id);
         let prepared = client.prepared.as_mut()?;
         let open = prepared.cursor_of(id).cloned();
         prepared.set_cursor(id, None);
@@ -236,7 +236,7 @@ impl<S> StatementCommands<'_, S> {
             return Ok(meant);
         }
         // A server looks at what the client has negotiated before it looks for the statement.
-        let bulk = u32::from(self.client.extended) & EXTENDED_BULK != 0;
+        let bulk = u32::from(self.client.extended()) & EXTENDED_BULK != 0;
         if command == Command::StmtBulkExecute && !bulk {
             let words = "This command is not supported in the prepared statement protocol yet";
             return Err(CommandOutcome::Raised(
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_statement_is_prepared_under_the_next_number() {
         let mut bench = Bench::new();
-        bench.client.statements_made = 6;
+        bench.client.note_statement_made(6);
         let outcome = bench.prepare("SELECT 1");
         assert!(
             matches!(outcome, CommandOutcome::Sent(_, None)),
@@ -419,7 +419,7 @@ mod tests {
         let under_way = bench.client.under_way().unwrap();
         assert_eq!((under_way.id, under_way.command), (7, Command::StmtPrepare));
         // The client's own number stands in the text that the server gets.
-        bench.client.id = 1234;
+        bench.client.set_id(1234);
         let CommandOutcome::Sent(_, Some(instead)) = bench.prepare("SELECT CONNECTION_ID()") else {
             panic!("another text is sent");
         };

@@ -73,7 +73,7 @@ impl<S> Client<S> {
         };
         if tracks && (ok.first == OK || modern) {
             let told = wanted_by(self, server).transactions;
-            let put = self.pending_changes.put(&mut changes, told, mysql);
+            let put = self.pending_changes_mut().put(&mut changes, told, mysql);
             put.map_err(|_| Unreadable)?;
         }
         if !changes.is_empty() {
@@ -90,7 +90,7 @@ impl<S> Client<S> {
             info: ok.info,
             changes: &changes,
         };
-        put_short(out, self.seq, |out| {
+        put_short(out, self.seq(), |out| {
             if ok.first == OK || modern {
                 packet.put(out, ok.first, tracks);
             } else {
@@ -122,7 +122,8 @@ mod tests {
 
     fn client(capabilities: u32) -> Client<()> {
         let mut client = Client::of_tests(Time(1), Rc::default());
-        (client.capabilities, client.seq) = (capabilities, 1);
+        client.capabilities = capabilities;
+        client.set_seq(1);
         client
     }
 

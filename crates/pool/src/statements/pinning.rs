@@ -14,9 +14,9 @@ use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::shared::Shared;
 use crate::statements::stored_code::{CodeSeen, SchemaText};
+use session::known_digests::Pipelinable;
 use session::pins::failed_acquisition::failed_acquisition_of;
 use session::pins::{Guard, Plan, only_calls};
-use session::shapes::Pipelinable;
 use sql::acquired::{Ended, acquired};
 use sql::classify::stored::definitions;
 use sql::classify::{PinCause, Statement, Verb};
@@ -52,7 +52,7 @@ impl<S> Client<S> {
         if !guards.is_empty() {
             self.pins.plan(sql).guards = guards;
         }
-        self.modifying = effects.modifying;
+        self.plan_modifying(effects.modifying);
     }
 
     /// True if nothing pins it but what may have ended unnoticed.
@@ -162,6 +162,7 @@ impl<S> Planning<'_, S> {
         statement.judged = self.code.seen.short();
         if self.code.named(text).pins() {
             statement.pipelinable = Pipelinable::Never;
+            statement.runs_code();
             if self.policy == StoredCode::Pin {
                 let reasons = &mut effects.pins(sql).reasons;
                 reasons.push(PinReason::TriggersAndViews);

@@ -17,8 +17,8 @@
 //! before it is sent. A command that has waited for its backend is judged anew when it has one:
 //! its client's session, and the code of the server, may be others by then.
 
-use crate::buffers::message::payload_of;
 use crate::client::Client;
+use crate::client::buffers::message::payload_of;
 use crate::config::StoredCode;
 use crate::errors::reasons::Refusal;
 use crate::group::tokens::BackendId;
@@ -29,14 +29,16 @@ use crate::statements::answered_locally::{Alone, Edge, edge_of};
 use crate::statements::pinning::{Effects, Planning};
 use crate::statements::stored_code::{CodeSeen, SchemaText};
 use session::diagnostics::Area;
+use session::elsewhere::{Why, asks_only, place_of};
 use session::found::Found;
+use session::known_digests::{Pipelinable, may_pipeline_text};
 use session::last_gtid::LastGtid;
 use session::plan::{area_of, class_with, hides_reads, in_bulk, statement_of};
 use session::prepared::Definition;
 use session::send_mode::{send_mode_of, send_mode_of_execution};
-use session::shapes::{Pipelinable, may_pipeline_text};
 use session::statement::Statement;
 use sql::classify::{self, Marks, PinCause, Reads, Verb};
+use sql::elsewhere::tie;
 use sql::kill::Kill;
 use sql::text::Text;
 use sql::tracking::Retracked;
@@ -131,10 +133,13 @@ pub(crate) struct Judging<'a, S> {
     pub(crate) pipelines: bool,
     /// Statements are counted by digest.
     pub(crate) digests: bool,
+    /// Its reads may go to another server.
+    pub(crate) reads_elsewhere: bool,
     /// The text has guards ([`crate::statements::pinning::guards`]).
     pub(crate) guarded: bool,
-    /// Finds the backend of the client's last statement, if it can be used for another.
-    pub(crate) last_backend: &'a dyn Fn() -> Option<BackendId>,
+    /// Finds the backend of the client's last statement, if it can be used for a text that does
+    /// nothing but ask, or else for another.
+    pub(crate) last_backend: &'a dyn Fn(&dyn Fn() -> bool) -> Option<BackendId>,
 }
 
 impl<S> Judging<'_, S> {
@@ -227,6 +232,10 @@ impl<S> Judging<'_, S> {
         if may_pipeline {
             run.statement.pipelinable = Pipelinable::Text;
         }
+        if self.reads_elsewhere {
+            let (tie, found) = (|| tie(sql, mode), run.statement.found);
+            run.statement.place = place_of((sql, mode), tie, schema, (&class, found));
+        }
         run.effects = self.effects(judged, known, &mut run.statement);
         run.statement.send_mode = send_mode_of(&class);
         if run.instead.is_none() && class.reads.intersects(Reads::CONNECTION_ID) {
@@ -250,14 +259,24 @@ impl<S> Judging<'_, S> {
         class.reads.intersects(asks) || self.client().last.has_conditions() && unsure()
     }
 
+    /// The backend of the client's last statement, if a text can go there that does this by itself.
+    fn last_backend(&self, words: &classify::Statement, text: SchemaText<'_>) -> Option<BackendId> {
+        (self.last_backend)(&|| asks_only((text.sql, text.mode), words))
+    }
+
     /// True if a text, or code that it runs, asks what the statement before left, and that is lost.
     /// Where the backend of that statement can be had, the client goes `back` to it.
-    fn asks_for_lost(&self, text: SchemaText<'_>, back: &mut Option<BackendId>) -> bool {
+    fn asks_for_lost(
+        &self,
+        text: SchemaText<'_>,
+        words: &classify::Statement,
+        back: &mut Option<BackendId>,
+    ) -> bool {
         let asked = self.code.asked(text);
         if asked.is_empty() {
             return false;
         }
-        *back = back.or_else(self.last_backend);
+        *back = back.or_else(|| self.last_backend(words, text));
         let lost = self.client().lost_to_code(self.is_bound(*back));
         lost.intersects(asked)
     }
@@ -281,9 +300,9 @@ impl<S> Judging<'_, S> {
             return None;
         }
         if self.goes_back_for(words) {
-            run.back = (self.last_backend)();
+            run.back = self.last_backend(words, text);
         }
-        if self.asks_for_lost(text, &mut run.back) {
+        if self.asks_for_lost(text, words, &mut run.back) {
             return Some(Plan::Refuse(Refusal::PreviousGone));
         }
         let mut found = *text.found;
@@ -344,7 +363,9 @@ impl<S> Judging<'_, S> {
         let known = self.code.knows(text, &definition.session);
         let class = class_with(&definition.class, known);
         let goes = self.goes_back_for(&definition.class);
-        let mut back = goes.then(|| (self.last_backend)()).flatten();
+        let mut back = goes
+            .then(|| self.last_backend(&definition.class, text))
+            .flatten();
         let bound = self.is_bound(back);
         let asks = class.reads.intersects(client.reads_elsewhere(bound));
         if asks && !hides_reads(&class) {
@@ -368,7 +389,7 @@ impl<S> Judging<'_, S> {
             found: &class,
             ..text
         };
-        if self.asks_for_lost(text, &mut back) {
+        if self.asks_for_lost(text, &definition.class, &mut back) {
             return Plan::Refuse(Refusal::PreviousGone);
         }
         Plan::Run(self.execute(execution, definition, known, back))
@@ -410,8 +431,19 @@ impl<S> Judging<'_, S> {
         if may_pipeline || self.digests {
             statement.digest = definition.digest(text.mode);
         }
-        if may_pipeline && self.client().executes_whole(command, id) {
+        let is_whole = self.client().executes_whole(command, id);
+        if may_pipeline && is_whole {
             statement.pipelinable = Pipelinable::Execution;
+        }
+        if self.reads_elsewhere {
+            let schema = definition.session.schema.as_deref();
+            let tie = || definition.tie(text.mode);
+            let by_text = (&class, statement.found);
+            let why = place_of((text.sql, text.mode), tie, schema, by_text);
+            // Only what is whole can be sent once more.
+            if why == Why::Read && is_whole || !why.is_elsewhere() {
+                statement.place = why;
+            }
         }
         run.effects = self.effects(text, known, statement);
         run

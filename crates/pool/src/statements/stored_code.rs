@@ -24,6 +24,7 @@
 //! Invariant: a text is judged by names that are no older than the judgement; who keeps one asks
 //! whether it still holds ([`Seen::short`]).
 
+use crate::group::shared::Shared;
 use crate::server::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
 use session::plan::{asked_by_literals, hides_reads};
 use session::state::Session;
@@ -51,6 +52,17 @@ pub(crate) struct CodeSeen<'a> {
     /// The server's, where a session has set no other.
     pub(crate) sql_mode: &'a str,
     pub(crate) seen: &'a Seen,
+}
+
+impl<'a> CodeSeen<'a> {
+    /// Knowledge of a group that has `seen` so much of it.
+    pub(crate) fn of(shared: &'a Shared, seen: &'a Seen) -> CodeSeen<'a> {
+        CodeSeen {
+            catalogue: &shared.code_catalogue,
+            sql_mode: &shared.server.sql_mode,
+            seen,
+        }
+    }
 }
 
 impl CodeSeen<'_> {

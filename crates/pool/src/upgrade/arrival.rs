@@ -9,12 +9,12 @@
 use crate::auth::account::{Account, Counted};
 use crate::auth::credential::Credential;
 use crate::backend::pool_members::Onward;
-use crate::buffers::transport::Transport;
+use crate::client::Client;
+use crate::client::buffers::transport::Transport;
 use crate::client::place::Arrival;
-use crate::client::{Client, Pipelining};
 use crate::config::{Origin, Settings, User};
 use crate::group::shared::Shared;
-use crate::upgrade::record::Arrived;
+use crate::upgrade::record::{Arrived, NotHere};
 use reactor::{Address, Time};
 use session::state::Session;
 use std::rc::Rc;
@@ -22,9 +22,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use wire::auth::native;
 use wire::capabilities as cap;
-
-/// A client that this process cannot have: words for the log of the other one.
-pub(crate) type NotHere = String;
 
 /// Parts of the group that a client comes to.
 #[derive(Clone, Copy)]
@@ -73,10 +70,12 @@ impl Arrived {
         if shared.is_memory_full.load(Relaxed) {
             return Err("no memory is left for more clients".into());
         }
-        if self.capabilities & !offered != 0 || u32::from(self.extended) & !shared.extended != 0 {
+        if self.capabilities & !offered != 0
+            || u32::from(self.carried.extended) & !shared.extended != 0
+        {
             return Err("it has agreed on capabilities that are not offered here".into());
         }
-        if shared.group_of_client(self.id) != place.group {
+        if shared.group_of_client(self.carried.id) != place.group {
             return Err("its number is one of another group".into());
         }
         Ok(())
@@ -136,20 +135,15 @@ impl Arrived {
         }
         transport.set_compression(self.compression.take());
         let mut client = Client::moving(transport, now, session);
-        client.id = self.id;
+        client.take_carried(self.carried);
         client.capabilities = self.capabilities;
-        client.extended = self.extended;
-        client.collation = self.collation;
-        client.seq = self.seq;
-        client.changes_failed = self.changes_failed;
         client.place.priority = self.priority;
         client.last = std::mem::take(&mut self.last);
-        client.pending_changes = std::mem::take(&mut self.pending_changes);
+        *client.pending_changes_mut() = std::mem::take(&mut self.pending_changes);
         client.keep_input(&self.input);
         if self.begin_deferred {
-            client.pipelining = Pipelining::NotWhileBeginIsDeferred;
+            client.defer_begin();
         }
-        client.statements_made = self.statements_made;
         client.place.arrival = Arrival::at(self.connected);
         client
     }
@@ -169,6 +163,7 @@ fn learn_again(account: &Account, credential: &Credential) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::identity::Carried;
     use crate::group::scripted::shared;
 
     /// The first id of the only group.
@@ -188,12 +183,15 @@ mod tests {
             user: "app".into(),
             account: None,
             gtid: None,
-            id: ID,
+            carried: Carried {
+                id: ID,
+                collation: 45,
+                seq: 0,
+                changes_failed: 2,
+                extended: 0,
+                statements_made: 3,
+            },
             capabilities: 0,
-            extended: 0,
-            collation: 45,
-            seq: 0,
-            changes_failed: 2,
             priority: None,
             is_local: true,
             address: None,
@@ -204,7 +202,6 @@ mod tests {
             pending_changes: crate::backend::relay::PendingChanges::default(),
             input: b"\x05\0".to_vec(),
             begin_deferred: true,
-            statements_made: 3,
             statements: Vec::new(),
             last_prepared: None,
             program: String::new(),
@@ -260,7 +257,7 @@ mod tests {
         client.capabilities = !shared.offered & !cap::COMPRESS & !cap::ZSTD;
         assert!(client.fits(&here).is_err());
         client.capabilities = 0;
-        client.extended = 0x80;
+        client.carried.extended = 0x80;
         assert!(client.fits(&here).is_err());
     }
 
@@ -305,8 +302,8 @@ mod tests {
         let mut arrived = arrived();
         let client = arrived.client((), Time(7), Rc::default());
         assert_eq!(client.state(), crate::client::ClientState::Moving);
-        assert_eq!((client.id, client.collation), (ID, 45));
-        assert_eq!((client.changes_failed, client.statements_made), (2, 3));
+        assert_eq!((client.id(), client.collation()), (ID, 45));
+        assert_eq!((client.changes_failed(), client.statements_made()), (2, 3));
         assert!(client.is_begin_deferred() && client.is_amid_command());
         assert!(
             !client.is_known(),

@@ -59,7 +59,7 @@ impl<S> Migrating<S> {
         let backend_id = backends.insert(backend);
         if let (Some(client), Some(backend)) = (clients.get_mut(key), backends.get_mut(backend_id))
         {
-            client.binding.bind(&mut backend.binding, (key, backend_id));
+            client.bind(backend, (key, backend_id));
         }
     }
 
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
     use crate::auth::login::Login;
     use crate::backend::Endpoint;
-    use crate::buffers::transport::Transport;
     use crate::client::Client;
+    use crate::client::buffers::transport::Transport;
     use reactor::{Address, Time};
     use std::rc::Rc;
     use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! ids, what it may ask about its last statement, what it has half said. The mechanism: only a
 //! client between two commands goes ([`Client::stays`]); what is left of it is a value, written
 //! here and read here. If it holds a backend (a transaction, a pin), that goes along, in a record
-//! of its own beside ([`put_bound_backend`]), or it stays.
+//! of its own beside ([`bytes_of_bound`]), or it stays.
 //!
 //! Invariants: a record that cannot be read whole makes no client; a field that does not fit makes
 //! its client stay where it is; passwords are not in it. What its backends log in with is, of an
@@ -13,36 +13,32 @@
 //! process at a time.
 
 use crate::auth::credential::Credential;
-use crate::auth::secret::Secret;
 use crate::backend::Backend;
 use crate::backend::recorded::BackendRecord;
 use crate::backend::relay::PendingChanges;
-use crate::buffers::packing::Compression;
+use crate::client::buffers::packing::Compression;
+use crate::client::identity::Carried;
 use crate::client::modified::Modified;
 use crate::client::{Client, ClientState};
 use crate::scheduler::priority::Priority;
+use handover::{Record, RecordError};
 use reactor::{Time, Tls};
-use session::global_defaults::GlobalDefaults;
+use serde::{Deserialize, Serialize};
 use session::last_gtid::LastGtid;
-use session::last_statement::LastStatement;
-use session::meter::Meter;
+use session::last_statement::{LastStatement, OnItsBackend};
 use session::pins::Pins;
-use session::prepared::{HeldRecord, Statements};
-use session::record::{
-    PeerDefaults, Read, RecordError, put_bool, put_list, put_one_of, put_option, read_bool,
-    read_list, read_number, read_one_of, read_option, read_text,
-};
+use session::prepared::Statements;
+use session::record::{EntryRecord, HeldRecord, Here, NotCarried, SessionRecord};
 use session::state::Session;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use wire::compressed::Algorithm;
-use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
+
+/// A client that this process cannot have: words for the log of the other one.
+pub(crate) type NotHere = String;
 
 /// A client whose record would be longer stays where it is.
 pub(crate) const RECORD_BYTES_MAX: usize = 8 << 20;
-
-/// Priorities by their number in a record.
-const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Low, Priority::Auto];
 
 /// Why a client does not go to another process now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,8 +111,8 @@ impl<S> Client<S> {
         let unread = self.modified.as_ref();
         let unread = unread.is_some_and(|modified| !(has_backend && modified.goes_along()));
         let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
-            || self.retracking.is_some()
-            || self.modifying.is_some()
+            || self.retracking().is_some()
+            || self.modifying().is_some()
             || unread
             || self.pins.is_under_way();
         let ended = self.is_closing() || self.is_interrupted() || self.has_lost_transaction();
@@ -149,11 +145,57 @@ pub(crate) struct Beside<'a> {
 }
 
 /// An account of the server, with what its backends prove it with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AccountThere {
     pub(crate) user: String,
     pub(crate) host: String,
     pub(crate) credential: Credential,
+}
+
+/// A client as it goes; `L` is what its last statement has left, or a reference to that.
+#[derive(Debug, Serialize, Deserialize)]
+struct ClientRecord<L> {
+    user: String,
+    account: Option<AccountThere>,
+    /// `@@last_gtid`; empty: not known.
+    gtid: Option<Vec<u8>>,
+    carried: Carried,
+    capabilities: u32,
+    priority: Option<Priority>,
+    is_local: bool,
+    /// Facts of a PROXY header.
+    address: Option<SocketAddr>,
+    tls: Option<Vec<u8>>,
+    compression: Option<CompressionRecord>,
+    session: SessionRecord,
+    last: L,
+    pending_changes: Vec<u8>,
+    input: Vec<u8>,
+    begin_deferred: bool,
+    statements: Vec<HeldRecord>,
+    last_prepared: Option<u32>,
+    program: String,
+    /// Since when it is connected, by the clock that both processes read.
+    connected: u64,
+}
+
+/// Compression of a client's bytes; level 0 is zlib.
+#[derive(Debug, Serialize, Deserialize)]
+struct CompressionRecord {
+    level: u8,
+    seq: u8,
+    raw: Vec<u8>,
+}
+
+/// Record beside that of a client that has a backend; `P` and `M` are its pins and its changes, or
+/// references to them.
+#[derive(Debug, Serialize, Deserialize)]
+struct BoundRecord<P, M> {
+    last: OnItsBackend,
+    tickets: u32,
+    pins: P,
+    modified: Option<M>,
+    backend: BackendRecord,
 }
 
 /// A client that another process has sent.
@@ -162,15 +204,10 @@ pub(crate) struct Arrived {
     pub(crate) user: String,
     pub(crate) account: Option<AccountThere>,
     pub(crate) gtid: Option<LastGtid>,
-    pub(crate) id: u32,
+    pub(crate) carried: Carried,
     pub(crate) capabilities: u32,
-    pub(crate) extended: u8,
-    pub(crate) collation: u16,
-    pub(crate) seq: u8,
-    pub(crate) changes_failed: u8,
     pub(crate) priority: Option<Priority>,
     pub(crate) is_local: bool,
-    /// Facts of a PROXY header.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) tls: Option<Tls>,
     pub(crate) compression: Option<Box<Compression>>,
@@ -179,74 +216,71 @@ pub(crate) struct Arrived {
     pub(crate) pending_changes: PendingChanges,
     pub(crate) input: Vec<u8>,
     pub(crate) begin_deferred: bool,
-    pub(crate) statements_made: u32,
-    pub(crate) statements: Vec<HeldRecord>,
+    /// Prepared statements, each with the session in which it was prepared.
+    pub(crate) statements: Vec<(HeldRecord, Rc<Session>)>,
     pub(crate) last_prepared: Option<u32>,
     pub(crate) program: String,
     /// Since when it is connected.
     pub(crate) connected: Time,
 }
 
-/// Appends a client, which may go.
-pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>) {
-    put_lenenc_bytes(out, beside.user.as_bytes());
-    put_option(out, beside.account.as_ref(), put_account);
-    put_option(out, beside.gtid, |out, gtid| {
-        put_lenenc_bytes(out, gtid.get().unwrap_or_default().as_bytes());
-    });
-    put_lenenc(out, u64::from(client.id));
-    put_lenenc(out, u64::from(client.capabilities));
-    put_lenenc(out, u64::from(client.collation));
-    out.extend_from_slice(&[client.extended, client.seq, client.changes_failed]);
-    let priority = client.place.priority;
-    put_option(out, priority, |out, priority| {
-        put_one_of(out, PRIORITIES, &priority);
-    });
-    put_bool(out, client.transport.is_local());
-    put_option(out, client.transport.client_address(), |out, address| {
-        put_lenenc_bytes(out, address.to_string().as_bytes());
-    });
-    put_option(out, client.transport.tls_record(), |out, tls| {
-        put_lenenc_bytes(out, &tls);
-    });
-    put_option(out, client.transport.compression(), |out, compression| {
-        let level = match compression.algorithm {
+/// A client, which may go, as bytes.
+///
+/// # Errors
+/// It has no form as bytes.
+pub(crate) fn bytes_of<S>(client: &Client<S>, beside: &Beside<'_>) -> Result<Vec<u8>, RecordError> {
+    let compression = |compression: &Compression| CompressionRecord {
+        level: match compression.algorithm {
             Algorithm::Zlib => 0,
             Algorithm::Zstd(level) => level,
-        };
-        out.extend_from_slice(&[level, compression.seq]);
-        put_lenenc_bytes(out, &compression.raw);
-    });
-    client.session.put_record(out);
-    client.last.put_record(out);
-    put_lenenc_bytes(out, client.pending_changes.bytes());
-    put_lenenc_bytes(out, client.input.as_deref().map_or(&[][..], |input| input));
-    put_bool(out, client.is_begin_deferred());
-    put_lenenc(out, u64::from(client.statements_made));
-    let none = Statements::default();
-    let prepared = client.prepared.as_deref().unwrap_or(&none);
-    let mut before = None;
-    put_list(out, prepared.held().iter(), |out, held| {
-        held.put_record(out, before.replace(held));
-    });
-    put_option(out, prepared.last.map(u64::from), put_lenenc);
-    put_lenenc_bytes(out, beside.program.as_bytes());
-    // Both processes read one clock.
-    put_lenenc(out, client.place.arrival.time().0);
+        },
+        seq: compression.seq,
+        raw: compression.raw.clone(),
+    };
+    let prepared = client.prepared.as_deref();
+    let record = ClientRecord {
+        user: beside.user.to_owned(),
+        account: beside.account.clone(),
+        gtid: beside
+            .gtid
+            .map(|gtid| gtid.get().unwrap_or_default().into()),
+        carried: client.carried(),
+        capabilities: client.capabilities,
+        priority: client.place.priority,
+        is_local: client.transport.is_local(),
+        address: client.transport.client_address(),
+        tls: client.transport.tls_record(),
+        compression: client.transport.compression().map(compression),
+        session: SessionRecord::from(&*client.session),
+        last: &client.last,
+        pending_changes: client.pending_changes().bytes().to_vec(),
+        input: client.input().map_or_else(Vec::new, |input| input.to_vec()),
+        begin_deferred: client.is_begin_deferred(),
+        statements: prepared.map(Statements::records).unwrap_or_default(),
+        last_prepared: prepared.and_then(|prepared| prepared.last),
+        program: beside.program.to_owned(),
+        connected: client.place.arrival.time().0,
+    };
+    record.to_bytes()
 }
 
-/// Appends what goes along with a client that has a backend, beside its own record.
-pub(crate) fn put_bound_backend<S>(
-    out: &mut Vec<u8>,
+/// Backend of a client, which goes along with it, as bytes.
+///
+/// # Errors
+/// It has no form as bytes.
+pub(crate) fn bytes_of_bound<S>(
     client: &Client<S>,
     backend: &Backend<S>,
     now: Time,
-) {
-    client.last.put_beside(out);
-    put_lenenc(out, u64::from(client.place.tickets()));
-    client.pins.put_record(out, now.0);
-    put_option(out, client.modified.as_deref(), put_modified);
-    backend.put_record(out, now);
+) -> Result<Vec<u8>, RecordError> {
+    let record = BoundRecord {
+        last: client.last.on_its_backend(),
+        tickets: client.place.tickets(),
+        pins: &client.pins,
+        modified: client.modified.as_deref(),
+        backend: backend.record(now),
+    };
+    record.to_bytes()
 }
 
 /// Backend that came along with a client.
@@ -256,187 +290,86 @@ pub(crate) struct BoundBackend {
     pub(crate) pins: Pins,
     pub(crate) modified: Option<Modified>,
     pub(crate) backend: BackendRecord,
+    pub(crate) session: Session,
+    /// Statements prepared on it, each with the session in which it was prepared.
+    pub(crate) prepared: Vec<(EntryRecord, Session)>,
 }
 
 /// Reads it, of a client that has been read.
 ///
 /// # Errors
-/// What is wrong with it, or why there can be no such backend here.
+/// The fault of its record, or the reason for which there can be no such backend here.
 pub(crate) fn read_bound_backend(
     bytes: &[u8],
     arrived: &mut Arrived,
     here: Here<'_>,
-    now: Time,
-) -> Read<BoundBackend> {
-    let reader = &mut Reader::new(bytes);
-    arrived.last.read_beside(reader)?;
-    let bound = BoundBackend {
-        tickets: read_number(reader, "tickets")?,
-        pins: Pins::read_record(reader, now.0)?,
-        modified: read_option(reader, "what is not read back", read_modified)?,
-        backend: BackendRecord::read_record(reader, |reader| here.session(reader))?,
-    };
-    match reader.is_empty() {
-        true => Ok(bound),
-        false => Err(reader.malformed("the end of a record").into()),
-    }
-}
-
-/// Inputs of reading a record.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Here<'a> {
-    /// Global values under which sessions of the other process began.
-    pub(crate) peer_defaults: &'a [PeerDefaults],
-    /// With which sessions begin here.
-    pub(crate) defaults: &'a GlobalDefaults,
-    /// Meters of user variables and of conditions.
-    pub(crate) meters: (&'a Meter, &'a Meter),
-}
-
-impl Here<'_> {
-    fn session(&self, reader: &mut Reader<'_>) -> Read<Session> {
-        Session::read_record(reader, self.peer_defaults, self.defaults, self.meters.0)
-    }
-}
-
-/// Reads a record to its end.
-///
-/// # Errors
-/// What is wrong with it, or why there can be no such client here.
-pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
-    let warnings = here.meters.1;
-    let session = |reader: &mut Reader<'_>| here.session(reader);
-    let reader = &mut Reader::new(bytes);
-    let arrived = Arrived {
-        user: read_string(reader, "a user")?,
-        account: read_option(reader, "an account", read_account)?,
-        gtid: read_option(reader, "@@last_gtid", |reader| {
-            let mut gtid = LastGtid::default();
-            match reader.lenenc_bytes("@@last_gtid")? {
-                b"" => {}
-                known => gtid.set(known),
-            }
-            Ok(gtid)
-        })?,
-        id: read_number(reader, "CONNECTION_ID()")?,
-        capabilities: read_number(reader, "capabilities")?,
-        collation: read_number(reader, "a collation")?,
-        extended: reader.u8("extended capabilities")?,
-        seq: reader.u8("a packet's number")?,
-        changes_failed: reader.u8("a number of changes of user")?,
-        priority: read_option(reader, "a priority", |reader| {
-            read_one_of(reader, PRIORITIES, "a priority")
-        })?,
-        is_local: read_bool(reader, "whether its socket is a Unix socket")?,
-        address: read_option(reader, "an address", |reader| {
-            let address = read_string(reader, "an address")?.parse();
-            address.map_err(|_| reader.malformed("an address").into())
-        })?,
-        tls: read_option(reader, "TLS", |reader| {
-            let tls = Tls::read_record(reader.lenenc_bytes("TLS")?);
-            tls.ok_or_else(|| reader.malformed("TLS").into())
-        })?,
-        compression: read_option(reader, "how bytes are compressed", |reader| {
-            let algorithm = match reader.u8("a level")? {
-                0 => Algorithm::Zlib,
-                level => Algorithm::Zstd(level),
-            };
-            let seq = reader.u8("a frame's number")?;
-            let raw = reader.lenenc_bytes("the front of a frame")?.to_vec();
-            Ok(Compression::going_on(algorithm, seq, raw))
-        })?,
-        session: session(reader)?,
-        last: LastStatement::read_record(reader, warnings)?,
-        pending_changes: {
-            let bytes = reader.lenenc_bytes("changes of the session")?;
-            let mut changes = PendingChanges::default();
-            changes.add(bytes)?;
-            changes
-        },
-        input: reader.lenenc_bytes("the front of a command")?.to_vec(),
-        begin_deferred: read_bool(reader, "whether a transaction is to begin")?,
-        statements_made: read_number(reader, "the number of a statement")?,
-        statements: {
-            let mut before: Option<Rc<Session>> = None;
-            read_list(reader, "prepared statements", |reader| {
-                let held = HeldRecord::read_record(reader, before.as_ref(), session)?;
-                before = Some(held.session.clone());
-                Ok(held)
-            })?
-        },
-        last_prepared: read_option(reader, "the last prepared statement", |reader| {
-            read_number(reader, "the number of a statement")
-        })?,
-        program: read_string(reader, "a program's name")?,
-        connected: Time(read_number(reader, "since when it is connected")?),
-    };
-    let ids = arrived.statements.iter().map(|held| held.id);
-    if !ids.is_sorted_by(|one, two| one < two) {
-        return Err(reader.malformed("statements in order").into());
-    }
-    match reader.is_empty() {
-        true => Ok(arrived),
-        false => Err(reader.malformed("the end of a record").into()),
-    }
-}
-
-fn read_string(reader: &mut Reader<'_>, what: &'static str) -> Read<String> {
-    let text = reader.lenenc_bytes(what)?;
-    let text = std::str::from_utf8(text).map_err(|_| reader.malformed(what))?;
-    Ok(text.to_owned())
-}
-
-/// Appends what a client has set on its backend and is not read back ([`Modified::goes_along`]).
-fn put_modified(out: &mut Vec<u8>, modified: &Modified) {
-    put_list(out, modified.names.iter(), |out, name| {
-        put_lenenc_bytes(out, name);
-    });
-    put_bool(out, modified.fresh);
-    put_bool(out, modified.failed);
-    out.push(modified.clock);
-}
-
-fn read_modified(reader: &mut Reader<'_>) -> Read<Modified> {
-    Ok(Modified {
-        names: read_list(reader, "user variables", |reader| {
-            read_text(reader, "a user variable")
-        })?,
-        fresh: read_bool(reader, "whether user variables are read back")?,
-        failed: read_bool(reader, "whether a SET has failed")?,
-        clock: reader.u8("readings of the clock")?,
-        ..Modified::default()
+) -> Result<BoundBackend, NotHere> {
+    let record = BoundRecord::<Pins, Modified>::from_bytes(bytes);
+    let record = record.map_err(|error| error.to_string())?;
+    arrived.last.came_with_backend(record.last);
+    let mut backend = record.backend;
+    let session = std::mem::take(&mut backend.session).into_session(here);
+    let prepared = EntryRecord::with_sessions(std::mem::take(&mut backend.prepared), here);
+    Ok(BoundBackend {
+        tickets: record.tickets,
+        pins: record.pins,
+        modified: record.modified,
+        session: session.map_err(|error| error.to_string())?,
+        prepared: prepared.map_err(|error| error.to_string())?,
+        backend,
     })
 }
 
-fn put_account(out: &mut Vec<u8>, account: &AccountThere) {
-    put_lenenc_bytes(out, account.user.as_bytes());
-    put_lenenc_bytes(out, account.host.as_bytes());
-    let (kind, once): (u8, &[u8]) = match &account.credential {
-        // Of an account of the server it is the empty one.
-        Credential::Password(_) => (0, &[]),
-        Credential::Native(once) => (1, once),
-        Credential::CachingSha2(once) => (2, once),
+/// Reads a client.
+///
+/// # Errors
+/// The fault of its record, or the reason for which there can be no such client here.
+pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Result<Arrived, NotHere> {
+    let record = ClientRecord::<LastStatement>::from_bytes(bytes);
+    let record = record.map_err(|error| error.to_string())?;
+    let tls = record
+        .tls
+        .map(|tls| Tls::read_record(&tls).ok_or("its TLS cannot be read"));
+    let gtid = |known: Vec<u8>| {
+        let mut gtid = LastGtid::default();
+        if !known.is_empty() {
+            gtid.set(&known);
+        }
+        gtid
     };
-    out.push(kind);
-    put_lenenc_bytes(out, once);
-}
-
-fn read_account(reader: &mut Reader<'_>) -> Read<AccountThere> {
-    let user = read_string(reader, "an account's name")?;
-    let host = read_string(reader, "an account's host")?;
-    let kind = reader.u8("what proves an account")?;
-    let once = reader.lenenc_bytes("what proves an account")?;
-    let wrong = || RecordError::from(reader.malformed("what proves an account"));
-    let credential = match kind {
-        0 => Credential::Password(Secret::default()),
-        1 => Credential::Native(once.try_into().map_err(|_| wrong())?),
-        2 => Credential::CachingSha2(once.try_into().map_err(|_| wrong())?),
-        _ => return Err(wrong()),
+    let compression = |record: CompressionRecord| {
+        let algorithm = match record.level {
+            0 => Algorithm::Zlib,
+            level => Algorithm::Zstd(level),
+        };
+        Compression::going_on(algorithm, record.seq, record.raw)
     };
-    Ok(AccountThere {
-        user,
-        host,
-        credential,
+    let mut pending_changes = PendingChanges::default();
+    let changes = pending_changes.add(&record.pending_changes);
+    changes.map_err(|error| format!("its changes of the session cannot be read: {error}"))?;
+    let mut last = record.last;
+    last.charge(here.conditions);
+    let words = |error: NotCarried| error.to_string();
+    Ok(Arrived {
+        user: record.user,
+        account: record.account,
+        gtid: record.gtid.map(gtid),
+        carried: record.carried,
+        capabilities: record.capabilities,
+        priority: record.priority,
+        is_local: record.is_local,
+        address: record.address,
+        tls: tls.transpose()?,
+        compression: record.compression.map(compression),
+        session: record.session.into_session(here).map_err(words)?,
+        last,
+        pending_changes,
+        input: record.input,
+        begin_deferred: record.begin_deferred,
+        statements: HeldRecord::with_sessions(record.statements, here).map_err(words)?,
+        last_prepared: record.last_prepared,
+        program: record.program,
+        connected: Time(record.connected),
     })
 }
 

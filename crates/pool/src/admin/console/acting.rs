@@ -11,9 +11,16 @@ use crate::limits::rules::{AT_ONCE_MAX, Effect, MESSAGE_MAX, SECONDS_MAX};
 use crate::observe::figures::Stage;
 use crate::observe::listing::{ClientLine, Said, Wanted};
 use crate::observe::log::Peer;
+use crate::server::fleet::IDS;
 use crate::statements::kill::jobs::KillEnd;
+use ::cluster::fleet::SEATS_MAX;
 use console::{Action, Refused, Victims};
 use reactor::Time;
+use session::elsewhere::{Why, place_of};
+use session::plan::statement_of;
+use session::state::Session;
+use sql::classify::classify;
+use sql::elsewhere::tie;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -117,6 +124,7 @@ impl Console {
                 Ok("connections to the server are replaced, each when its client has done".into())
             }
             Action::SwitchTo(name) => self.switch_to(name),
+            Action::Route(text) => self.route(text),
             Action::Fenced(name) => {
                 let fenced = self.cluster().and_then(|cluster| cluster.fence(name));
                 fenced.map(|()| format!("'{name}' is taken to take no writes"))
@@ -125,6 +133,28 @@ impl Console {
             Action::Set { name, value } => reload::set(shared, name, value.as_deref()),
         };
         done.map_err(Refused::from)
+    }
+
+    /// Says where a client's statement would go that stands in no transaction and has asked for
+    /// readers.
+    fn route(&self, text: &str) -> Result<String, String> {
+        let reads = self.cluster()?.reads();
+        let server = &self.shared.server;
+        let mode = server.lex_mode(&Session::default(), 0);
+        let class = classify(text.as_bytes(), mode);
+        let found = statement_of(&class, mode).found;
+        let tie = || tie(text.as_bytes(), mode);
+        let why = match place_of((text.as_bytes(), mode), tie, None, (&class, found)) {
+            why if !why.is_elsewhere() => why,
+            _ if !reads.list().takes_reads() => Why::NoReader,
+            why => why,
+        };
+        let place = if why.is_elsewhere() {
+            "a reader"
+        } else {
+            "the writer"
+        };
+        Ok(format!("{place}: {}", why.clause()))
     }
 
     fn reject(&self, digest: &str, message: &str, seconds: Option<u64>) -> Result<String, String> {
@@ -179,10 +209,9 @@ impl Console {
         Ok(known)
     }
 
-    fn kill(&self, id: u64, query: bool) -> Result<String, Refused> {
-        let unknown = Refused::UnknownClient(id);
-        let Ok(id) = u32::try_from(id) else {
-            return Err(unknown);
+    fn kill(&self, number: u64, query: bool) -> Result<String, Refused> {
+        let Ok(id) = u32::try_from(number) else {
+            return Err(self.unknown(number));
         };
         let group = self.shared.group_of_client(id);
         let idle_for = None;
@@ -197,8 +226,19 @@ impl Console {
             }
             Said::Killed(KillEnd::Done) => Ok(format!("client {id} is closed")),
             Said::Killed(KillEnd::Failed(why)) => Err(why.into()),
-            _ => Err(unknown),
+            _ => Err(self.unknown(number)),
         }
+    }
+
+    /// Refuses a client's number that is none of this pool's.
+    fn unknown(&self, number: u64) -> Refused {
+        let seat = number / u64::from(IDS) % u64::from(SEATS_MAX);
+        let fleet = self.shared.fleet.as_ref();
+        let why = match fleet.is_some_and(|fleet| u64::from(fleet.seat()) != seat) {
+            true => format!("of the pool with seat {seat} in SHOW FLEET: ask its console"),
+            false => "SHOW CLIENTS has the ids".to_owned(),
+        };
+        Refused::UnknownClient(number, why)
     }
 
     /// Ends several clients, or their statements.

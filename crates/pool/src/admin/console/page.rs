@@ -19,12 +19,13 @@ What does this client run, who holds the row, who is refused? The console answer
 |---|---|
 | what runs, and for how long | `SHOW RUNNING` |
 | which transactions are open | `SHOW TRANSACTIONS` |
-| who waits for whose row lock | `SHOW LOCKS` |
+| who waits for whose lock | `SHOW LOCKS` |
 | who is connected | `SHOW CLIENTS`; `SHOW FULL CLIENTS` has every column |
 | which application opens so many | `SELECT user, program, state, count(*) FROM clients GROUP BY \
 1, 2, 3 ORDER BY 4 DESC` |
 | who is refused, by which limit | `SHOW REFUSALS` |
 | who holds the memory | `SHOW MEMORY`; `SHOW FULL CLIENTS ORDER BY memory_bytes DESC` |
+| who leaves statements prepared | `SHOW FULL CLIENTS ORDER BY prepared DESC` |
 | which statements take the time, or fail | `SHOW STATEMENTS ORDER BY service_seconds DESC`, \
 `errors` |
 | who sends one | `SELECT id, user, program FROM clients WHERE digest = '...'` |
@@ -55,12 +56,10 @@ mysql -h 127.0.0.1 -P 6032 -u admin -p
 > KILL 1073741831;
 ```
 
-It has threads and accounts of its own, so it also answers when every statement waits, when the \
-server is
-down, and when `clients_max` is reached. Only passwords are protected
-(`caching_sha2_password` or `mysql_native_password`); everything else is in clear text, so let \
-it listen on
-the loopback address or a Unix socket.
+It also answers when every statement waits, when the server is down, and when `clients_max` is \
+reached. Only
+passwords are protected; everything else is in clear text, so let it listen on the loopback \
+address or a Unix socket.
 
 ## Queries
 
@@ -79,9 +78,9 @@ Text compares
 table without
   its schema.
 
-Lists of clients and backends are read as the statement runs: a client that comes or goes may be \
-missing or
-appear twice. Other figures are up to half a second old.
+In lists of clients and backends one that comes or goes may be missing or appear twice. Other \
+figures are up to half
+a second old.
 
 ## Commands
 
@@ -91,7 +90,7 @@ Commands need `admin_user` and are logged.
 |---|---|
 | `PAUSE` | statements of clients without a backend wait until `RESUME` or their `wait_ms_max`; \
 transactions and pinned clients go on, logins too. The server is at rest when `SHOW BACKENDS` \
-has none `running` or `held`. Ends with a drain, not with your connection |
+has none `running` or `held` |
 | `RESUME` | ends the pause |
 | `KILL [CONNECTION] ID` | closes a client and ends its statement |
 | `KILL QUERY ID` | ends its statement; the client gets error 1317 |
@@ -105,10 +104,12 @@ open transaction |
 who waits for a backend counts |
 | `ALLOW DIGEST 'D'` | takes either back |
 | `SET USER 'NAME' LIMIT KEY = VALUE` | changes a [limit of a user](settings.md#users) until it \
-is `DEFAULT`; with `auth = \"server\"` from the next login on |
+is `DEFAULT` |
 | `RECONNECT` | replaces each connection to the server as soon as no client uses it |
 | `SWITCH TO NAME` | [another server](several-servers.md#switchover) is written to, without an \
 error for clients |
+| `EXPLAIN ROUTE STATEMENT` | says whether a statement, outside of a transaction, would be [read \
+elsewhere](several-servers.md#reads-elsewhere), and why |
 | `FENCED NAME` | vouches that a server that is down [takes no \
 writes](several-servers.md#failover) |
 | `RELOAD` | [reads](signals-and-log.md#reload) settings and certificates again, and reports \
@@ -125,12 +126,11 @@ Rules and limits of users hold over reloads and [upgrades](upgrade.md), until a 
 RULES` has them.
 D is a digest of `SHOW STATEMENTS` or `SHOW RUNNING`, or enough of its first digits.
 
-A rule hits a command whose whole text has the digest: a query (several statements in one are \
-one text) and each
-execution of a statement, whenever prepared, but neither its preparation nor what `EXECUTE` and \
-`CALL` run. What
-waits is refused when its turn comes; what runs goes on. Nothing of it was executed; a \
-transaction stays open.
+A rule hits a command whose whole text has the digest: a query and each execution of a prepared \
+statement, but
+neither its preparation nor what `EXECUTE` and `CALL` run. What waits is refused when its turn \
+comes; what runs goes
+on. Nothing of it was executed; a transaction stays open.
 At most: 300 bytes of message, S a year, N 100,000.
 
 ### Commands over HTTP
@@ -166,18 +166,16 @@ error 1295.
 
 ## Tables
 
-`DESCRIBE NAME` has all columns; here stand those that say more than their names.
+`DESCRIBE NAME` explains all columns; here stand those that say more than their names, each once.
 ";
 const OTHERS: &str = "
 ## Tables of other thread pools
 
-Tools written for a server's thread pool find its tables under their names, with a backend in \
-place of a
-thread. Columns mean what the server's manual says, 0 or NULL where the pool has no such figure. \
-`DESCRIBE NAME`
-explains each. `SHOW STATUS` and `SHOW PROCESSLIST` show `status` and `PROCESSLIST`; the others \
-need a
-SELECT.
+Tools written for a server's thread pool find its tables, with a backend in place of a thread. \
+Columns mean what the
+server's manual says, 0 or NULL where the pool has no such figure. `SHOW STATUS` and `SHOW \
+PROCESSLIST` show `status`
+and `PROCESSLIST`; the others need a SELECT.
 
 | schema | table | a row |
 |---|---|---|
@@ -188,12 +186,20 @@ fn page() -> String {
     let tables = shown().map(|shown| &shown.table);
     let (own, others): (Vec<&Table>, Vec<&Table>) =
         tables.partition(|table| table.schema == DEFAULT_SCHEMA);
+    let mut said = Vec::new();
     for table in own {
-        page += &format!("\n### {}\n\n{}\n\n", table.name, table.help);
+        page += &format!("\n### {}\n\n{}\n", table.name, table.help);
         let is_listed = !table.name.starts_with("recent_");
-        let says_more = |column: &&Column| is_listed && column.help.split(' ').count() > 3;
+        let says_more = |column: &&Column| is_listed && column.help.split(' ').count() > 4;
+        let mut before = "\n";
         for column in table.columns.iter().filter(says_more) {
-            page += &format!("- `{}`: {}\n", column.name, column.help);
+            let line = format!("- `{}`: {}\n", column.name, column.help);
+            if !said.contains(&line) {
+                page += before;
+                page += &line;
+                before = "";
+                said.push(line);
+            }
         }
     }
     page += OTHERS;

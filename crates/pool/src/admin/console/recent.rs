@@ -33,6 +33,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "wait_seconds" Real(12) "total time until they were sent",
         "service_seconds" Real "total time from sending on",
         "mean_seconds" Real(12) "mean of that time",
+        "p99_seconds" Real "99th percentile of that time, rounded up to 1, 2, 4, ... ms",
         "hour_seconds" Real(12) "that mean in the last hour",
     }
     "recent_users" "The same by user, as in `users`." recent_users => {
@@ -99,7 +100,10 @@ impl<'a> Times<'a> {
             let sums = digests.counted(digest, || text.unwrap_or_default());
             let time = match is_waiting(client) {
                 true => &mut sums.wait,
-                false => &mut sums.service,
+                false => {
+                    sums.note_time(age(client, span.length));
+                    &mut sums.service
+                }
             };
             *time = time.saturating_add(age(client, span.length));
             *running.entry(digest).or_default() += 1;
@@ -141,6 +145,7 @@ fn recent_statements(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>,
                 seconds(sums.wait.as_secs_f64()),
                 seconds(sums.service.as_secs_f64()),
                 seconds(mean(sums, running)),
+                seconds(sums.p99().as_secs_f64()),
                 maybe(of_hour, seconds),
             ]);
         };

@@ -10,7 +10,7 @@ use crate::observe::listing::ClientLine;
 use crate::observe::metrics::Sample;
 use crate::server::watched::lock_waits::LockWait;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 tables! { TABLES DEFAULT_SCHEMA;
@@ -36,20 +36,23 @@ tables! { TABLES DEFAULT_SCHEMA;
         "state" Text(8) "running, or holding: nothing runs in it",
         "state_seconds" Real "time in this state",
         "thread" Integer "thread ID of its backend on the server",
-        "pins" Text "reasons for which its client is pinned",
+        "pins" Text "as in `clients`",
         "digest" Text "digest of its statement, the last one where none runs",
         "statement" Text(27) "text of that statement, as `statement_text` says",
     }
-    "locks" "A statement that waits for a row lock of InnoDB, the longest wait first. \
+    "locks" "A statement that waits for a lock, the longest wait first. \
              `backend.monitor_user` asks the server, and needs PROCESS, on MySQL also SELECT on \
-             performance_schema, which has to be on. Locks of metadata and of names are not \
-             listed." locks => {
+             performance_schema, which has to be on. Who has metadata locks MySQL tells unless its \
+             instrument `wait/lock/metadata/sql/mdl` is off, MariaDB with `INSTALL SONAME \
+             'metadata_lock_info'`." locks => {
         "id" Integer(10) "the waiting client's CONNECTION_ID(); NULL: no client of the pool",
         "user" Text(12) "its account",
-        "seconds" Integer(7) "time that it has waited for the lock",
-        "locked_table" Text(20) "the table",
+        "seconds" Integer(7) "time that it has waited; of metadata and names, that it has run",
+        "kind" Text(8) "row (of InnoDB), metadata (of what ALTER, FLUSH or LOCK change), or name \
+                        (GET_LOCK)",
+        "locked" Text(20) "the table or name; NULL, or (mdl instrument off): not told",
         "blocked_by" Integer(10) "CONNECTION_ID() of the client with the lock, for KILL; NULL: no \
-                                  client of the pool",
+                                  client of the pool, or not told",
         "blocker" Text(12) "its account",
         "blocker_address" Text "its address",
         "blocker_program" Text "its program",
@@ -83,7 +86,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "state" Text(10) "logging_in, idle, holding (between statements, with a backend), waiting, \
                           running, killing, delayed (after a failed login) or leaving",
         "state_seconds" Real(13) "time in this state",
-        "lane" Text "the queue in which its statement waits",
+        "queue" Text "the queue in which its statement waits",
         "schema" Text "its default schema",
         "thread" Integer(8) "thread ID of its backend on the server",
         "in_transaction" Integer "1 in a transaction",
@@ -95,9 +98,10 @@ tables! { TABLES DEFAULT_SCHEMA;
         "statements" Integer "statements that it has sent to the server",
         "bytes_in" Integer "bytes that it has sent; NULL through a Unix socket",
         "bytes_out" Integer "bytes that it has taken",
-        "pins" Text(20) "reasons for which it is pinned",
+        "pins" Text(20) "reasons for which it is pinned, and for how long",
         "pinned_seconds" Real "time since it was pinned",
         "pinned_by" Text "beginning of the statement that pinned it, up to the first literal",
+        "prepared" Integer "its prepared statements of the protocol",
         "memory_bytes" Integer "memory that is kept for it and nobody else, besides 256 bytes",
         "unsent_bytes" Integer "bytes of its reply that it has not read",
         "tls" Integer "1 under TLS",
@@ -106,10 +110,14 @@ tables! { TABLES DEFAULT_SCHEMA;
     }
 }
 
-/// The reasons of its pins.
+/// The reasons of its pins, each with its age.
 fn pins_of(client: &ClientLine) -> Value {
-    let pins = (!client.pins.is_empty()).then(|| client.pins.join(", "));
-    maybe(pins, text)
+    let pins = client
+        .pins
+        .iter()
+        .map(|(reason, age)| format!("{reason} {age:.0} s"));
+    let pins = pins.collect::<Vec<String>>().join(", ");
+    maybe((!pins.is_empty()).then_some(pins), text)
 }
 
 /// Text of a statement.
@@ -137,7 +145,7 @@ fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
             seconds(client.connected_seconds),
             text(client.state),
             seconds(client.state_seconds),
-            maybe(client.lane, text),
+            maybe(client.queue, text),
             maybe(client.schema.clone(), text),
             maybe(client.thread, number),
             flag(client.in_transaction),
@@ -149,8 +157,9 @@ fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
             maybe(client.bytes, |bytes| number(bytes.0)),
             maybe(client.bytes, |bytes| number(bytes.1)),
             pins_of(&client),
-            maybe(client.pinned_seconds, seconds),
+            maybe(client.pinned_seconds(), seconds),
             maybe(client.pinned_by.clone(), text),
+            number(client.prepared),
             number(client.memory_bytes),
             number(client.unsent_bytes),
             flag(client.tls.is_some()),
@@ -224,7 +233,7 @@ fn holders(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             *count += usize::from(is_one);
         }
         let open = client.transaction.map(|(open, _)| open);
-        let since = [open, client.pinned_seconds, Some(client.state_seconds)];
+        let since = [open, client.pinned_seconds(), Some(client.state_seconds)];
         *longest = since.into_iter().flatten().fold(*longest, f64::max);
     }
     let mut all: Vec<_> = found.into_iter().collect();
@@ -243,6 +252,24 @@ fn holders(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(all.into_iter().map(row).collect())
 }
 
+/// Clients by the named locks that they have; one that waits itself has not what it has asked for
+/// last. MariaDB tells cases of a name apart.
+fn by_lock<'a>(
+    clients: &BTreeMap<u64, &'a ClientLine>,
+    waits: &[LockWait],
+) -> BTreeMap<&'a str, &'a ClientLine> {
+    let of_name = waits.iter().filter(|wait| wait.kind == "name");
+    let waiting: BTreeSet<u64> = of_name.map(|wait| wait.thread).collect();
+    let mut found = BTreeMap::new();
+    for (thread, client) in clients {
+        let waits = usize::from(waiting.contains(thread));
+        for name in client.lock_names.iter().rev().skip(waits) {
+            found.entry(&**name).or_insert(*client);
+        }
+    }
+    found
+}
+
 fn locks(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let waits = console.lock_waits()?;
     let clients = console.busy(sample)?;
@@ -250,13 +277,21 @@ fn locks(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         .iter()
         .filter_map(|client| Some((client.thread?.into(), client)))
         .collect();
+    let by_lock = by_lock(&by_thread, &waits);
     let row = |wait: &LockWait| {
-        let (waiting, blocker) = (by_thread.get(&wait.thread), by_thread.get(&wait.blocked_by));
+        let (waiting, mut locked) = (by_thread.get(&wait.thread), wait.locked.clone());
+        let mut blocker = wait.blocked_by.and_then(|thread| by_thread.get(&thread));
+        if let (None, "name", Some(waiting)) = (wait.blocked_by, &*wait.kind, waiting) {
+            locked = waiting.lock_names.last().cloned();
+            blocker = locked.as_deref().and_then(|name| by_lock.get(name));
+        }
+        let thread = blocker.and_then(|client| client.thread);
         vec![
             maybe(waiting, |client| number(client.id)),
             maybe(waiting.and_then(|client| client.user.clone()), text),
             number(wait.seconds),
-            text(wait.table.clone()),
+            text(wait.kind.clone()),
+            maybe(locked, text),
             maybe(blocker, |client| number(client.id)),
             maybe(blocker.and_then(|client| client.user.clone()), text),
             maybe(blocker, |client| text(client.address.to_string())),
@@ -271,7 +306,7 @@ fn locks(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             maybe(blocker, |client| statement_of(client)),
             maybe(waiting, |client| statement_of(client)),
             number(wait.thread),
-            number(wait.blocked_by),
+            maybe(wait.blocked_by.or(thread.map(u64::from)), number),
         ]
     };
     Ok(waits.iter().map(row).collect())

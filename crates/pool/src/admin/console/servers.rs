@@ -9,7 +9,7 @@ use super::{Console, Shown, flag, maybe, number, text};
 use crate::observe::figures::{GroupView, Stage};
 use crate::observe::listing::{BackendLine, ClientLine};
 use crate::observe::metrics::Sample;
-use crate::scheduler::lane::LaneName;
+use crate::scheduler::queue::QueueName;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use reactor::Time;
 use std::collections::BTreeMap;
@@ -248,7 +248,7 @@ fn groups(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 
 fn queues(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let mut waiting = console.clients()?;
-    waiting.retain(|client| client.lane.is_some());
+    waiting.retain(|client| client.queue.is_some());
     waiting.sort_by(|one, other| {
         let by_time = other.state_seconds.total_cmp(&one.state_seconds);
         one.group.cmp(&other.group).then(by_time)
@@ -260,7 +260,7 @@ fn queues(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
             (group, position) if group == client.group => (group, position + 1),
             _ => (client.group, 0),
         };
-        let low = client.lane == Some(LaneName::Low.name());
+        let low = client.queue == Some(QueueName::Low.name());
         rows.push(vec![
             number(client.group),
             number(place.1),
@@ -346,10 +346,10 @@ struct OfLists {
 fn of_lists(console: &Console, stall_max: Duration) -> Result<Vec<OfLists>, String> {
     let mut groups = vec![OfLists::default(); console.groups.len()];
     for client in console.clients()? {
-        let (Some(lane), Some(group)) = (client.lane, groups.get_mut(client.group)) else {
+        let (Some(queue), Some(group)) = (client.queue, groups.get_mut(client.group)) else {
             continue;
         };
-        match lane == LaneName::Low.name() {
+        match queue == QueueName::Low.name() {
             true => group.low += 1,
             false => group.first += 1,
         }
@@ -448,9 +448,9 @@ pub(crate) fn status(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, Strin
         return Ok(Vec::new());
     };
     let (census, counts) = (&pool.total.census, &pool.total.census.counts);
-    let mut high = pool.total.figures.lane(LaneName::High).clone();
-    high.add(pool.total.figures.lane(LaneName::Login));
-    let low = pool.total.figures.lane(LaneName::Low);
+    let mut high = pool.total.figures.queue(QueueName::High).clone();
+    high.add(pool.total.figures.queue(QueueName::Login));
+    let low = pool.total.figures.queue(QueueName::Low);
     let rows: [(&str, String); 14] = [
         ("Aborted_connects", counts.denied.to_string()),
         ("Connections", counts.accepted.to_string()),

@@ -15,8 +15,9 @@ use crate::observe::figures::places::{OTHERS, USERS_MAX};
 use crate::observe::figures::{Stage, UserFigures};
 use crate::observe::metrics::{Named, PointShown, Sample, points};
 use crate::observe::refusals::Refused;
-use crate::scheduler::lane::LaneName;
+use crate::scheduler::queue::QueueName;
 use ::cluster::State;
+use ::cluster::fleet::SeatView;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use measure::process;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,6 +53,15 @@ tables! { TABLES DEFAULT_SCHEMA;
         "paused" Integer(6) "1 between PAUSE and RESUME",
         "backends" Integer(8) "connections of the pool to it",
         "backends_max" Integer "the most that the pool opens now",
+        "reads" Integer "statements that it has answered as a reader",
+    }
+    "fleet" "A pool of the fleet." fleet => {
+        "seat" Integer(4) "its number, part of its clients' ids",
+        "is_self" Integer(7) "1 for this pool",
+        "demand" Integer(6) "backends that it could use",
+        "held" Integer(6) "backends that it may open now",
+        "share" Integer(6) "backends that it should have",
+        "connection" Integer "the server's number of the connection that holds its locks",
     }
     "groups" "A group: a thread with its own clients and backends." groups => {
         "group_id" Integer(8) "its number",
@@ -65,8 +75,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "turn_p99_seconds" Real(16) "99th percentile of a turn's length",
         "age_seconds" Real(11) "age of these figures; over 0.5 the group is late",
     }
-    "lanes" "A queue, over all groups." lanes => {
-        "lane" Text "login, high, low, or held (clients that have a backend)",
+    "queues" "A queue, over all groups." queues => {
+        "queue" Text "login, high, low, or held (clients that have a backend)",
         "waited" Integer "statements and logins that had to wait there",
         "mean_seconds" Real "mean wait",
         "p50_seconds" Real "median",
@@ -78,8 +88,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "clients" Integer "clients pinned for it now",
         "total" Integer "times that a client was pinned for it",
     }
-    "users" "A user of the settings, or an account of the server. After the first 50 of each, all \
-             others are together." users => {
+    "users" "A user of the settings, or an account of the server; the first 50 of each." users => {
         "user" Text(16) "its name",
         "clients" Integer(7) "its clients",
         "clients_max" Integer(11) "its limit on clients",
@@ -172,6 +181,21 @@ fn backends(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(console.backends()?.into_iter().map(row).collect())
 }
 
+fn fleet(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let row = |pool: SeatView| {
+        vec![
+            number(pool.seat),
+            flag(pool.is_self),
+            number(pool.demand),
+            number(pool.held),
+            number(pool.share),
+            number(pool.connection),
+        ]
+    };
+    let seats = console.shared.fleet.as_ref().map(|fleet| fleet.seats());
+    Ok(seats.unwrap_or_default().into_iter().map(row).collect())
+}
+
 fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let shared = &console.shared;
     let since = shared.upstream.failing_since();
@@ -195,6 +219,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         row[1] = text(shared.settings().backend.to_string());
         row.extend([text(flavour(shared)), text(version())]);
         row.extend(outage().into_iter().chain(use_of_it()));
+        row.push(number(0));
         return Ok(vec![row]);
     };
     let row = |server: MemberShown| {
@@ -218,6 +243,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             State::Writer => row.extend(use_of_it()),
             _ => row.extend([number(0), flag(false), number(0), number(0)]),
         }
+        row.push(number(server.reads));
         row
     };
     Ok(cluster.shown().into_iter().map(row).collect())
@@ -245,17 +271,17 @@ fn groups(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(views.map(row).collect())
 }
 
-fn lanes(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+fn queues(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let Some(pool) = &sample.pool else {
         return Ok(Vec::new());
     };
-    let row = |lane: LaneName| {
-        let name = if lane == LaneName::Held {
+    let row = |queue: QueueName| {
+        let name = if queue == QueueName::Held {
             "held"
         } else {
-            lane.name()
+            queue.name()
         };
-        let times = pool.total.figures.lane(lane);
+        let times = pool.total.figures.queue(queue);
         let at = |percent| seconds(times.percentile(percent).as_secs_f64());
         vec![
             text(name),
@@ -266,7 +292,7 @@ fn lanes(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             at(99.0),
         ]
     };
-    Ok(LaneName::ALL.into_iter().map(row).collect())
+    Ok(QueueName::ALL.into_iter().map(row).collect())
 }
 
 fn pins(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
@@ -510,7 +536,7 @@ fn errors(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let refusals = sample
         .pool
         .iter()
-        .flat_map(|pool| &pool.total.census.counts.refusals);
+        .flat_map(|pool| pool.total.census.counts.refusals.iter());
     rows.extend(refusals.map(|(reason, count)| vec![text("pool"), text(*reason), number(*count)]));
     Ok(rows)
 }

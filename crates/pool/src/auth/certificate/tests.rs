@@ -142,3 +142,12 @@ fn a_key_that_others_can_read_is_warned_of() {
     assert!(warnings[0].contains("has a private key"), "{warnings:?}");
     assert!(warnings[0].contains("mode 0604"), "{warnings:?}");
 }
+
+#[test]
+fn a_certificate_that_ends_soon_is_warned_of() {
+    let now = 20 * 86_400;
+    let told = |until: u64| super::expiring(until, now).unwrap_or_default();
+    assert!(told(now - 1).contains("has expired"));
+    assert!(told(now + 3 * 86_400 + 5).contains("expires in 3 days"));
+    assert_eq!(told(now + 14 * 86_400), "");
+}

@@ -70,8 +70,8 @@ fn sent(password: &[u8]) -> Vec<u8> {
 }
 
 fn run(checks: &PasswordChecks) -> Vec<Verdict> {
-    let next = |line| checks.next(line);
-    let check = next(Line::Prompt).or_else(|| next(Line::Suspect));
+    let next = |kind| checks.next(kind);
+    let check = next(CheckQueue::Prompt).or_else(|| next(CheckQueue::Suspect));
     let login_context = LoginContext {
         accounts: &WORLD.accounts,
         keys: &WORLD.keys,
@@ -90,7 +90,7 @@ fn the_right_password_of_the_right_user_with_the_right_nonce_passes() {
     ];
     for (number, (password, user, nonce, right)) in (0..).zip(cases) {
         let submitted = checks.submit(
-            Line::Prompt,
+            CheckQueue::Prompt,
             &sent(password),
             client(number),
             proof(user, nonce),
@@ -104,7 +104,7 @@ fn the_right_password_of_the_right_user_with_the_right_nonce_passes() {
             sent,
             ..proof(Some(0), NONCE)
         };
-        let submitted = checks.submit(Line::Prompt, &[7; 258], client(9), proof);
+        let submitted = checks.submit(CheckQueue::Prompt, &[7; 258], client(9), proof);
         let expected = Verdict {
             checked: Checked::OtherKey,
             ..verdict(9, false)
@@ -124,7 +124,7 @@ fn a_password_for_another_key_is_told_from_a_wrong_one() {
     ] {
         let sent = encrypt(b"secret", &NONCE, keys.public_pem()).unwrap();
         let proof = proof(Some(0), NONCE);
-        let submitted = checks.submit(Line::Prompt, &sent, client(number), proof);
+        let submitted = checks.submit(CheckQueue::Prompt, &sent, client(number), proof);
         let expected = Verdict {
             checked,
             ..verdict(number, true)
@@ -140,7 +140,12 @@ fn equal_answers_are_decrypted_once_and_judged_each_by_its_nonce() {
     let sent = sent(b"secret");
     let mut waits = Vec::new();
     for (number, nonce) in [(1, NONCE), (2, OTHER), (3, NONCE)] {
-        let submitted = checks.submit(Line::Prompt, &sent, client(number), proof(Some(0), nonce));
+        let submitted = checks.submit(
+            CheckQueue::Prompt,
+            &sent,
+            client(number),
+            proof(Some(0), nonce),
+        );
         waits.push(submitted.unwrap());
     }
     assert_eq!(checks.waiting(), 1);
@@ -154,7 +159,12 @@ fn as_many_equal_answers_as_may_wait_and_no_more() {
     let checks = PasswordChecks::default();
     let mut waits = Vec::new();
     let mut submit = |number| {
-        let submitted = checks.submit(Line::Prompt, b"same", client(number), proof(None, NONCE));
+        let submitted = checks.submit(
+            CheckQueue::Prompt,
+            b"same",
+            client(number),
+            proof(None, NONCE),
+        );
         submitted.map(|one| waits.push(one))
     };
     let max = u32::try_from(ATTEMPTS_PER_CHECK_MAX).unwrap();
@@ -164,18 +174,18 @@ fn as_many_equal_answers_as_may_wait_and_no_more() {
 }
 
 #[test]
-fn each_line_is_full_at_its_bound_and_the_other_is_not() {
+fn each_queue_is_full_at_its_bound_and_the_other_is_not() {
     let checks = PasswordChecks::default();
     let mut waits = Vec::new();
     let mut number = 0;
-    for line in [Line::Suspect, Line::Prompt] {
+    for kind in [CheckQueue::Suspect, CheckQueue::Prompt] {
         let mut submit = || {
             number += 1u32;
             let answer = number.to_le_bytes();
-            let submitted = checks.submit(line, &answer, client(number), proof(None, NONCE));
+            let submitted = checks.submit(kind, &answer, client(number), proof(None, NONCE));
             submitted.map(|one| waits.push(one))
         };
-        let waiting = line.max();
+        let waiting = kind.max();
         assert!((0..waiting).all(|_| submit().is_ok()));
         assert_eq!(submit(), Err(Full { waiting }));
     }
@@ -186,9 +196,9 @@ fn each_line_is_full_at_its_bound_and_the_other_is_not() {
 fn a_login_that_has_left_is_not_checked() {
     let checks = PasswordChecks::default();
     let sent = sent(b"secret");
-    let left = checks.submit(Line::Prompt, &sent, client(1), proof(Some(0), NONCE));
+    let left = checks.submit(CheckQueue::Prompt, &sent, client(1), proof(Some(0), NONCE));
     drop(left.unwrap());
-    let stays = checks.submit(Line::Prompt, &sent, client(2), proof(Some(0), NONCE));
+    let stays = checks.submit(CheckQueue::Prompt, &sent, client(2), proof(Some(0), NONCE));
     assert_eq!(run(&checks), [verdict(2, true)]);
     drop(stays.unwrap());
 }
@@ -203,13 +213,13 @@ fn what_one_login_has_taught_answers_those_that_wait() {
         ..proof(user, OTHER)
     };
     let first = checks.submit(
-        Line::Prompt,
+        CheckQueue::Prompt,
         &sent(b"secret"),
         client(1),
         proof(user, NONCE),
     );
     // What it sends cannot be decrypted: its quick answer alone can prove it.
-    let second = checks.submit(Line::Prompt, &[9; 256], client(2), quick);
+    let second = checks.submit(CheckQueue::Prompt, &[9; 256], client(2), quick);
     assert_eq!(run(&checks), [verdict(1, true)]);
     assert_eq!(run(&checks), [verdict(2, true)]);
     assert!(first.is_ok() && second.is_ok());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::backend::binding::Binding;
+use crate::backend::{ForBackend, ForSession, Purpose};
 use crate::backend::{InFlight, Left};
 use crate::config::test_settings;
 use crate::group::tokens::{BackendId, ClientId};
@@ -133,11 +134,11 @@ fn a_silent_host_loses_its_backends() {
 fn the_pools_own_question_is_bounded_and_a_statement_is_not() {
     let settings = test_settings("wait_ms_max = 500");
     for (purpose, bounded) in [
-        (Purpose::Warnings, true),
-        (Purpose::Restore(true), true),
+        (ForSession::Warnings.into(), true),
+        (ForSession::Restore(true).into(), true),
         (Purpose::Statement, false),
-        (Purpose::Ahead, false),
-        (Purpose::GiveBack, false),
+        (ForSession::Ahead.into(), false),
+        (ForBackend::GiveBack.into(), false),
     ] {
         let mut backend = standing(BackendState::CheckedOut);
         backend.expect(InFlight::own(None, purpose, ReplyShape::Status));

@@ -9,12 +9,14 @@ const MODERN: Shape<'_> = Shape {
     track: None,
     mysql: false,
     schema: None,
+    hides_gtids: false,
 };
 const OLD: Shape<'_> = Shape {
     deprecate_eof: false,
     track: None,
     mysql: false,
     schema: None,
+    hides_gtids: false,
 };
 const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
 
@@ -152,6 +154,7 @@ fn trackers_that_nobody_asked_for_are_stripped() {
         track: Some(&wanted),
         mysql: false,
         schema: None,
+        hides_gtids: false,
     };
     assert_eq!(
         relay(&packets(&[changed]), 99, shape).0,
@@ -163,6 +166,7 @@ fn trackers_that_nobody_asked_for_are_stripped() {
         track: Some(&other),
         mysql: false,
         schema: None,
+        hides_gtids: false,
     };
     assert_eq!(relay(&packets(&[changed]), 99, shape).0, packets(&[plain]));
 }
@@ -196,6 +200,7 @@ fn what_an_eof_packet_has_no_room_for_comes_later() {
                 track: Some(&wanted),
                 mysql,
                 schema: None,
+                hides_gtids: false,
             };
             let (out, ..) = relay(&packets(&[&rows[..], answers].concat()), 99, shape);
             let flags = if mysql { 0 } else { 0x40 };
@@ -357,6 +362,7 @@ fn the_last_ok_names_a_schema_that_the_backend_had_no_reason_to_name() {
         track: Some(&wanted),
         mysql: false,
         schema: Some(b"mine"),
+        hides_gtids: false,
     };
     let plain: &[u8] = b"\0\0\0\x02\0\0\0";
     let named: &[u8] = b"\0\0\0\x02\x40\0\0\0\x07\x01\x05\x04mine";

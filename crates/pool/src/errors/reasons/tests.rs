@@ -14,10 +14,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::GroupFull { .. } => 1,
         Refusal::UserClients { .. } => 2,
         Refusal::Memory { .. } => 3,
-        Refusal::LaneFull { .. } => 4,
-        Refusal::LaneBytes { .. } => 5,
-        Refusal::UserLaneFull { .. } => 6,
-        Refusal::Priority { .. } => 7,
+        Refusal::QueueFull { .. } => 4,
+        Refusal::QueueBytes { .. } => 5,
+        Refusal::UserQueueFull { .. } => 6,
+        Refusal::SessionSetting { .. } => 7,
+        Refusal::NotOnReader => 55,
         Refusal::StatementTime { .. } => 8,
         Refusal::TransactionTime { .. } => 9,
         Refusal::WaitedTooLong { .. } => 10,
@@ -52,7 +53,7 @@ fn number(refusal: &Refusal) -> usize {
             InputLimit::Share { .. } => 43,
         },
         Refusal::PasswordChecks { .. } => 35,
-        Refusal::WrongProtocol(wrong) => match wrong {
+        Refusal::WrongProtocol { wrong } => match wrong {
             WrongProtocol::ProxyV1 => 36,
             WrongProtocol::ProxyV2 => 37,
             WrongProtocol::ClientHello => 38,
@@ -72,7 +73,7 @@ fn number(refusal: &Refusal) -> usize {
     }
 }
 
-const NUMBERS: usize = 55;
+const NUMBERS: usize = 56;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -82,7 +83,7 @@ fn input(limit: InputLimit) -> Refusal {
 /// An example of each, and the entry that explains it. Where the words are a server's own, so is
 /// the entry.
 fn examples() -> Vec<(Refusal, &'static str)> {
-    let (lane, waiting) = (LaneName::Low, 5);
+    let (queue, waiting) = (QueueName::Low, 5);
     let user = || "app".to_owned();
     let words = || "the server closed the connection".to_owned();
     let max = Duration::from_millis(300);
@@ -105,24 +106,31 @@ fn examples() -> Vec<(Refusal, &'static str)> {
             "onramp-user-clients",
         ),
         (Refusal::Memory { detail: words() }, "onramp-memory"),
-        (Refusal::LaneFull { lane, waiting }, "onramp-lane-full"),
+        (Refusal::QueueFull { queue, waiting }, "onramp-queue-full"),
         (
-            Refusal::LaneBytes {
-                lane,
+            Refusal::QueueBytes {
+                queue,
                 bytes: 7,
                 len: 8,
             },
-            "onramp-lane-full",
+            "onramp-queue-full",
         ),
         (
-            Refusal::UserLaneFull {
+            Refusal::UserQueueFull {
                 user: user(),
-                lane,
+                queue,
                 waiting,
             },
-            "onramp-lane-full",
+            "onramp-queue-full",
         ),
-        (Refusal::Priority { value: user() }, "onramp-priority"),
+        (
+            Refusal::SessionSetting {
+                name: "onramp_priority",
+                value: user(),
+            },
+            "onramp-priority",
+        ),
+        (Refusal::NotOnReader, "onramp-not-on-reader"),
         (Refusal::StatementTime { max }, "onramp-statement-time"),
         (Refusal::TransactionTime { max }, "onramp-transaction-time"),
         (Refusal::KeptIdle { max }, "onramp-kept-idle"),
@@ -146,7 +154,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         ),
         (
             Refusal::WaitedTooLong {
-                lane,
+                queue,
                 ahead: 2,
                 waited: max,
                 detail: words(),
@@ -218,19 +226,27 @@ fn examples() -> Vec<(Refusal, &'static str)> {
             "onramp-password-checks",
         ),
         (
-            Refusal::WrongProtocol(WrongProtocol::ProxyV1),
+            Refusal::WrongProtocol {
+                wrong: WrongProtocol::ProxyV1,
+            },
             "onramp-wrong-protocol",
         ),
         (
-            Refusal::WrongProtocol(WrongProtocol::ProxyV2),
+            Refusal::WrongProtocol {
+                wrong: WrongProtocol::ProxyV2,
+            },
             "onramp-wrong-protocol",
         ),
         (
-            Refusal::WrongProtocol(WrongProtocol::ClientHello),
+            Refusal::WrongProtocol {
+                wrong: WrongProtocol::ClientHello,
+            },
             "onramp-wrong-protocol",
         ),
         (
-            Refusal::WrongProtocol(WrongProtocol::SslRequest),
+            Refusal::WrongProtocol {
+                wrong: WrongProtocol::SslRequest,
+            },
             "onramp-wrong-protocol",
         ),
         (Refusal::Tls(words()), "onramp-tls"),
@@ -274,7 +290,7 @@ fn the_names_for_counters_are_those_of_all_refusals() {
     let examples = examples().into_iter().map(|(refusal, _)| refusal);
     let met = Met::examples().map(Refusal::AddressLimit);
     let names: BTreeSet<_> = examples.chain(met).map(|refusal| refusal.name()).collect();
-    assert_eq!(names, BTreeSet::from(Refusal::NAMES));
+    assert_eq!(names, Refusal::names());
 }
 
 #[test]
@@ -298,9 +314,9 @@ fn every_number_that_the_pool_sends_is_known() {
         errors::NO_OPEN_CURSOR,
         errors::PREPARED_COUNT,
         errors::WAITED_TOO_LONG,
-        errors::LANE_FULL,
-        errors::USER_LANE_FULL,
-        errors::LANE_BYTES,
+        errors::QUEUE_FULL,
+        errors::USER_QUEUE_FULL,
+        errors::QUEUE_BYTES,
         errors::TRANSACTION_TIMEOUT,
         errors::UNRESTORED,
         errors::LOCK_DEADLOCK,
@@ -324,7 +340,7 @@ fn every_number_that_the_pool_sends_is_known() {
 #[test]
 fn every_reason_is_in_the_documentation() {
     let page = include_str!("../../../../../docs/pool/errors.md");
-    for name in Refusal::NAMES {
+    for name in Refusal::names() {
         assert!(page.contains(&format!("`{name}`")), "{name}");
     }
 }

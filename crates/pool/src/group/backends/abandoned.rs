@@ -27,9 +27,9 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(backend_id) else {
             return;
         };
-        let (pool, thread, at) = (backend.pool, backend.thread, backend.at.clone());
+        let (pool, thread, at) = (backend.pool, backend.thread, backend.at().clone());
         self.abort_followers(backend_id, owner);
-        self.retire(backend_id);
+        self.closer().retire(backend_id);
         let job = Job {
             asker: None,
             at,

@@ -9,7 +9,7 @@
 use crate::auth::failed_logins::Denial;
 use crate::backend::overdue::{Overdue, TimeLimits};
 use crate::backend::pools::DialEnd;
-use crate::backend::{BackendState, InFlight, Purpose, Reports};
+use crate::backend::{BackendState, ForSession, InFlight, Purpose, Reports};
 use crate::client::ClientState;
 use crate::client::unrestored::RestoreError;
 use crate::errors::reasons::{PinReason, Refusal};
@@ -20,18 +20,27 @@ use crate::limits::timeouts::Limits;
 use crate::observe::audit::end;
 use crate::observe::log::{Event, note};
 use reactor::Net;
-use session::last_statement::PendingReadBack;
 use session::own_commands::OWN_COMMANDS_MAX;
+use session::own_writes::OwnWrites;
+use session::read_back::Properties;
 use session::send_mode::Behind;
 use session::statement::Untracked;
 use sql::classify::PinCause;
 use sql::sqlstate::state_of;
 use std::time::Duration;
-use wire::checked::Breach;
 use wire::errors::ErrorCode;
 
 /// Why a client is pinned whose text ends its connection (COMMIT RELEASE).
 const RELEASED: PinReason = PinReason::Text(PinCause::Release);
+
+/// Loss of a backend whose server is behind, or takes no writes: it is left.
+pub(crate) const REFUSED: Loss<'_> = Loss {
+    why: "the server that is read does not serve this read",
+    in_transaction: false,
+    served: false,
+    amid_packet: false,
+    cause: LossCause::Ended,
+};
 
 /// Loss of a backend, as one of its clients sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +83,8 @@ impl<N: Net> Group<N> {
             return;
         };
         let (pool, now) = (backend.pool, self.net.now());
-        if end == DialEnd::Unreached {
-            self.shared.upstream.failed(&backend.at, now, why);
+        if end == DialEnd::Unreached && !backend.is_reader() {
+            self.shared.upstream.failed(backend.at(), now, why);
         }
         self.counts.dial_failures += 1;
         self.epoch += 1;
@@ -90,7 +99,8 @@ impl<N: Net> Group<N> {
             }
             _ => entry.dial_failed(now, why.into(), end),
         }
-        self.retire(backend_id);
+        self.closer().retire(backend_id);
+        self.send_home(pool);
         let entry = &self.backend_pools.pools[pool];
         let user = &entry.key.user;
         if end != DialEnd::Unreached && first {
@@ -129,7 +139,7 @@ impl<N: Net> Group<N> {
                 Some(Overdue::Unread) => self.abandon(key, None),
                 Some(Overdue::Idle) => {
                     self.counts.trimmed += 1;
-                    self.retire(key);
+                    self.closer().retire(key);
                 }
             }
         }
@@ -144,9 +154,14 @@ impl<N: Net> Group<N> {
         (code, text): (u16, &str),
     ) {
         let backend = self.backends.get(backend_id);
-        let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
+        let (keeps, served) =
+            backend.map_or((false, false), |b| (b.in_transaction(), b.has_served()));
+        if backend.is_some_and(|backend| backend.is_reader()) && !keeps {
+            // The writer may have what it lacks still: a schema, a privilege.
+            return self.leave_behind(owner, backend_id);
+        }
         self.abort_followers(backend_id, Some(owner));
-        self.retire(backend_id);
+        self.closer().retire(backend_id);
         self.clients.unbind(owner, &mut self.backends);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -179,7 +194,6 @@ impl<N: Net> Group<N> {
         };
         let end = client.unrestored(&error, now, &mut self.sessions, &mut self.schemas);
         self.epoch += u64::from(end.may_have_run);
-        self.retained.long_data -= end.long_data;
         self.answers().refuse_counted(owner, &end.refusal);
         if end.may_have_run
             && let Some(client) = self.clients.get_mut(owner)
@@ -200,18 +214,8 @@ impl<N: Net> Group<N> {
         self.lose_as(backend, why, LossCause::Ended);
     }
 
-    /// The server has reset a backend.
-    pub(crate) fn lose_reset(&mut self, backend: BackendId, why: &str) {
-        self.lose_as(backend, why, LossCause::Reset);
-    }
-
-    /// The server broke the protocol on a backend.
-    pub(crate) fn lose_by_breach(&mut self, backend: BackendId, breach: &Breach) {
-        let why = format!("the server broke the protocol: {breach}");
-        self.lose_as(backend, &why, LossCause::Breach);
-    }
-
-    fn lose_as(&mut self, backend_id: BackendId, why: &str, cause: LossCause) {
+    /// A backend is gone for this cause.
+    pub(crate) fn lose_as(&mut self, backend_id: BackendId, why: &str, cause: LossCause) {
         let Some(backend) = self.backends.get(backend_id) else {
             return;
         };
@@ -224,19 +228,27 @@ impl<N: Net> Group<N> {
         }
         self.counts.backends_lost += 1;
         self.epoch += 1;
-        self.shared.doubt_writer();
-        let (thread, now) = (backend.thread, self.net.now());
+        let (thread, now, is_reader) = (backend.thread, self.net.now(), backend.is_reader());
         let in_transaction = backend.in_transaction();
+        let pool = backend.pool;
+        let is_statement =
+            |command: &InFlight| command.purpose == Purpose::Statement && command.owner.is_some();
+        let is_running = backend.flight().iter().any(is_statement);
+        if !is_reader || is_running {
+            self.shared.doubt_writer();
+        }
         let loss = Loss {
             why,
             in_transaction,
-            served: backend.served,
-            amid_packet: !backend.middle.at_packet_start(),
+            served: backend.has_served(),
+            amid_packet: !backend.is_at_packet_start(),
             cause,
         };
-        let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
+        let tried = |command: &&InFlight| {
+            matches!(command.purpose, Purpose::Session(ForSession::Joined(_)))
+        };
         let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
-        let asked = |command: &&InFlight| command.purpose == Purpose::Warnings;
+        let asked = |command: &&InFlight| command.purpose == ForSession::Warnings.into();
         let unread = backend.flight().iter().find(asked).and_then(|c| c.owner);
         let mut owners: Vec<ClientId> = backend.flight().iter().filter_map(|c| c.owner).collect();
         owners.dedup();
@@ -247,15 +259,25 @@ impl<N: Net> Group<N> {
                 .client()
                 .filter(|backend_id| !owners.contains(backend_id)),
         );
-        let mut who = (owners.first()).and_then(|owner| self.survey().who(*owner));
-        if let Some(who) = &mut who {
-            who.in_transaction = in_transaction;
+        let mut identity = (owners.first()).and_then(|owner| self.survey().identity(*owner));
+        if let Some(identity) = &mut identity {
+            identity.in_transaction = in_transaction;
         }
-        self.log.backend_lost(now, who.as_ref(), thread, why);
+        self.log.backend_lost(now, identity.as_ref(), thread, why);
+        if is_reader {
+            // Started again it may have less.
+            self.backend_pools.pools[pool].has = OwnWrites::default();
+            if is_running {
+                (self.shared).count_read(&self.backend_pools.pools[pool].key, true);
+            }
+        }
+        if is_reader && !in_transaction {
+            return self.leave_reader(backend_id, loss);
+        }
         if let Some(mut pair) = may_run.and_then(|owner| self.pair(owner, backend_id)) {
             pair.note_runs();
         }
-        self.retire(backend_id);
+        self.closer().retire(backend_id);
         let lent_to = owners.first().filter(|_| lent);
         if let Some(owner) = lent_to.copied()
             && let Some(client) = self.clients.get(owner)
@@ -291,29 +313,36 @@ impl<N: Net> Group<N> {
         } = loss;
         let now = self.net.now();
         self.clients.unbind(owner, &mut self.backends);
+        let pool = self.clients.get(owner).map(|client| client.pool as usize);
+        let on_reader = pool.is_some_and(|pool| self.backend_pools.is_reader(pool));
+        if !on_reader {
+            self.readers().doubt_running(owner);
+        }
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
+        if on_reader {
+            // Nothing that sets it runs there.
+            let pending = &mut client.last.pending;
+            pending.changed = pending.changed.without(Properties::INSERT_ID);
+        }
         let held = client.is_held();
         let keeps = in_transaction || held && served || client.is_left_there();
         // Of several servers another one goes on, and nothing but the transaction is lost.
-        let survives = self.shared.cluster.is_some()
-            && in_transaction
-            && !held
-            && !client.is_left_there()
-            && !client.last.pending.failed;
+        let survives = self.shared.cluster.is_some() && client.survives_backend();
+        // Behind an error of its own it may have ended already.
+        let lost_all = survives && in_transaction && !client.last.pending.failed;
         let may_have_ended = client
             .statement
             .untracked
             .contains(Untracked::TRANSACTION_END);
         match client.state() {
-            ClientState::Idle | ClientState::Restoring | ClientState::Waiting if survives => {
-                client.last.pending = PendingReadBack::default();
-                client.last.lose_conditions();
-                client.lose_transaction();
-                if client.state() == ClientState::Idle {
-                    return;
-                }
+            ClientState::Idle if survives => client.lose_backend(in_transaction),
+            // It waits behind what is read back, or for its turn.
+            ClientState::Restoring | ClientState::Waiting
+                if survives && (keeps || client.state() == ClientState::Waiting) =>
+            {
+                client.lose_backend(in_transaction);
                 client.pins.forget_plan();
                 self.waiters().forget(owner);
                 let client = self.clients.get_mut(owner);
@@ -337,8 +366,8 @@ impl<N: Net> Group<N> {
             ClientState::Running if !amid_packet => {
                 // What was to be read back is lost as well.
                 let keeps = !survives && (in_transaction || held || client.is_left_there());
-                client.last.pending = PendingReadBack::default();
-                let refusal = match survives && !may_have_ended {
+                client.last.lose_backend();
+                let refusal = match lost_all && !may_have_ended {
                     true => Refusal::TransactionLost,
                     false => loss.refusal(),
                 };
@@ -375,7 +404,7 @@ impl<N: Net> Group<N> {
             _ => {
                 self.clients.note_end(owner, end::LOST);
                 match cause {
-                    LossCause::Reset => self.reset_later(owner),
+                    LossCause::Reset => self.clients.reset_later(owner, &mut self.net),
                     _ => self.clients.close_later(owner),
                 }
             }
@@ -396,16 +425,18 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return true;
         };
-        if client.own_commands.note() {
+        if client.note_own_command() {
             return true;
         }
         note(
             Event::Bug,
             format_args!(
                 "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
-             pool's own did not suffice for one statement, the last was {:?}; this is a bug in \
+             pool's own did not suffice for one statement, the last was '{}'; this is a bug in \
              onramp, please report it with this line",
-                client.id, self.settings.users[client.user as usize].name, command.purpose,
+                client.id(),
+                self.settings.users[client.user()].name,
+                reactor::tls_errors::plain(&command.purpose),
             ),
         );
         let waits = matches!(
@@ -413,7 +444,7 @@ impl<N: Net> Group<N> {
             ClientState::Restoring | ClientState::Waiting
         );
         self.clients.unbind(owner, &mut self.backends);
-        self.retire(backend_id);
+        self.closer().retire(backend_id);
         match waits {
             true => self.refuse_and_leave(owner, &Refusal::OwnCommands),
             // Its statement was answered, or a part of the answer has been sent.

@@ -33,16 +33,17 @@ impl<N: Net> Group<N> {
             let pools = &mut self.backend_pools.pools;
             pools.iter_mut().for_each(|pool| pool.dial_succeeded(now));
             let stale = self.backends.keys_of(|backend| backend.is_stale_dial(now));
-            stale.into_iter().for_each(|key| self.retire(key));
+            stale.into_iter().for_each(|key| self.closer().retire(key));
         }
         if changed.has_moved {
             // Backends elsewhere serve their clients until they are checked in, and nobody else.
             self.epoch += 1;
             let upstream = self.shared.upstream.clone();
             if upstream.is_writer() {
-                self.lose_backends(|backend| !upstream.means(&backend.at));
+                self.lose_backends(|b| !b.is_reader() && !upstream.means(b.at()));
             }
-            self.leave_backends(|backend| !upstream.means(&backend.at));
+            self.closer()
+                .leave_backends(|b| !b.is_reader() && !upstream.means(b.at()));
         }
     }
 
@@ -60,21 +61,12 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// These backends serve their clients until they are checked in, and nobody else.
-    pub(crate) fn leave_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
-        for key in self.backends.keys_of(which) {
-            match self.backends.get_mut(key) {
-                Some(backend) if backend.state() == BackendState::CheckedOut => {
-                    backend.reuse.end_with_client();
-                }
-                _ => self.retire(key),
-            }
-        }
-    }
-
     /// The server is away, and the pool has no backend that could serve: nobody waits for one.
     pub(crate) fn refuse_while_down(&mut self, pool: usize, lasted: Duration) {
         let entry = &self.backend_pools.pools[pool];
+        if entry.home.is_some() {
+            return;
+        }
         if self.shared.upstream.is_silent() {
             self.refuse_waiting(pool, &silence(lasted));
             return;
@@ -94,12 +86,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Length of the outage, once that is `server_down_fail_ms` and the server is silent.
-    pub(crate) fn silent_for(&self) -> Option<Duration> {
-        let (now, least) = (self.net.now(), self.settings.server_down_fail);
-        self.shared.upstream.silent_for(now, least)
-    }
-
     /// Closes the backends on which a silent server owes an answer. One whose client does not take
     /// what has come is left: the answer may be there.
     pub(crate) fn lose_unanswered(&mut self, lasted: Duration) {
@@ -116,7 +102,7 @@ impl<N: Net> Group<N> {
             let (readers, clients) = (&self.slow_readers, &self.clients);
             let is_held_up = backend.transport.is_readable()
                 && !readers.may_read(backend, clients, &self.shared, now);
-            is_open && !backend.flight().is_empty() && !is_held_up
+            is_open && !backend.is_reader() && !backend.flight().is_empty() && !is_held_up
         };
         for key in self.backends.keys_of(owes) {
             self.lose(key, &why);

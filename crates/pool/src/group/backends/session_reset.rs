@@ -27,16 +27,16 @@
 //! the statements that are not read back; what was prepared on it is forgotten with the rest.
 
 use crate::backend::dial::{ROLE, put_preparation};
-use crate::backend::openings::FreshSession;
-use crate::backend::{InFlight, Pipeline, Purpose};
+use crate::backend::openings::{FreshSession, NO_WITNESS, lacks_witness};
+use crate::backend::{ForBackend, ForSession, InFlight};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::unset::Unfit;
+use crate::server::fleet::witness_questions;
 use reactor::Net;
 use session::last_statement::LEFT_BY_STATEMENT;
-use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
 use session::send_mode::SendMode;
@@ -62,15 +62,15 @@ impl<N: Net> Group<N> {
         if !has_schema && !self.defaults.init_connect().is_empty() {
             return None;
         }
-        if backend.served && !backend.flight().is_empty() {
+        if backend.has_served() && !backend.flight().is_empty() {
             // What is being read back is the session's that is there.
             return Some(self.waiters().wait_outside(key));
         }
         let may_be_reset = client.may_be_reset_for(&self.defaults, &self.shared.server);
         if has_schema || !may_be_reset {
             self.clients.unbind(key, &mut self.backends);
-            self.retire(backend_id);
-            return Some(self.wait_in_lane(key, len));
+            self.closer().retire(backend_id);
+            return Some(self.wait_in_queue(key, len));
         }
         let now = self.net.now();
         let flavour = self.shared.server.flavour;
@@ -95,7 +95,7 @@ impl<N: Net> Group<N> {
         }
         let mut out = Vec::new();
         for _ in 0..backend.put_session(&mut out, flavour, (&before, &moved), None) {
-            let purpose = Purpose::Restore(false);
+            let purpose = ForSession::Restore(false);
             backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Status));
         }
         kept.schema = moved.schema;
@@ -104,22 +104,17 @@ impl<N: Net> Group<N> {
         backend.session = self.sessions.intern(kept);
         backend.note_role();
         client.last.invalidate(LEFT_BY_STATEMENT);
-        backend.pipeline = Pipeline::Closed;
-        backend.leftovers = false;
-        backend.was_reset = true;
-        backend.conditions_of = None;
-        backend.prepared = OnBackend::default();
-        backend.typed = None;
-        backend.insert_id = Some(0);
+        backend.note_reset();
         let shapes = [ReplyShape::Status, ReplyShape::Results, ReplyShape::Results];
         for (i, shape) in shapes.into_iter().enumerate() {
-            let purpose = Purpose::ResetSession(i + 1 == shapes.len());
+            let purpose = ForBackend::ResetSession(i + 1 == shapes.len());
             let command = InFlight::own(Some(key), purpose, shape);
             backend.expect(command);
         }
         put_command(&mut out, Command::ResetConnection, b"");
-        let role = if has_roles(flavour) { ROLE } else { "" };
-        put_preparation(&mut out, backend.form, role);
+        let mut more = witness_questions(backend.units());
+        more.push_str(if has_roles(flavour) { ROLE } else { "" });
+        put_preparation(&mut out, backend.form(), &more);
         self.counts.resets += 1;
         self.backend_writer().ask(backend_id, &out);
         Some(Handled::Kept)
@@ -142,12 +137,17 @@ impl<N: Net> Group<N> {
             return;
         }
         let fresh = FreshSession::read(collected);
-        let (Some((fresh, _)), Some(backend)) = (fresh, self.backends.get_mut(backend_id)) else {
+        let (Some((fresh, more)), Some(backend)) = (fresh, self.backends.get_mut(backend_id))
+        else {
             return self.lose(
                 backend_id,
                 "the server did not say what its session is like",
             );
         };
+        if lacks_witness(&more, backend.units().len()) {
+            // The reset has released them, and another pool was faster.
+            return self.lose(backend_id, NO_WITNESS);
+        }
         let account = &self.backend_pools.pools[backend.pool].key;
         let stands = backend.session.defaults == self.defaults;
         let kept = backend.session.clone();
@@ -164,11 +164,11 @@ impl<N: Net> Group<N> {
         let results = results_collation(collected, account.extended, &session);
         session.results_collation = self.shared.server.results_in(results);
         backend.session = self.sessions.intern(session);
-        backend.session.accepted.note(backend.epoch);
+        backend.note_accepted(None);
         let Some((owner, client)) =
             owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
         else {
-            return self.retire(backend_id);
+            return self.closer().retire(backend_id);
         };
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(owner);
@@ -176,7 +176,7 @@ impl<N: Net> Group<N> {
         if !stands {
             // It may have begun under either.
             self.clients.unbind(owner, &mut self.backends);
-            self.retire(backend_id);
+            self.closer().retire(backend_id);
         }
         self.tasks.add(Task::Read(owner));
         self.tasks.add(Task::Settle(backend_id));

@@ -19,7 +19,7 @@ impl<N: Net> Group<N> {
             match piece {
                 Piece::Reply(key) => self.read_backend(key),
                 Piece::Client(key) => {
-                    self.flush_client(key);
+                    self.client_writer().flush_and_read_on(key);
                     // What it has said meanwhile has waited for the end of its reply.
                     self.tasks.add(Task::Read(key));
                 }

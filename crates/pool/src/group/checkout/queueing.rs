@@ -1,19 +1,19 @@
-//! Queueing: which lane a command waits in, within which limits, and how its wait ends.
+//! Queueing: which queue a command waits in, within which limits, and how its wait ends.
 //!
-//! A command that gets no backend at once waits in a lane of its client's pool
+//! A command that gets no backend at once waits in a queue of its client's pool
 //! ([`crate::scheduler::waiters`]). A wait is bounded four ways: by the statements that wait in the
 //! group, by those of the client's user, by the bytes of their commands, and by time. Who meets a
 //! bound gets an error of its own number at once; nothing was executed, so it may be tried again.
 //!
-//! A client with an open transaction needs no lane, because it has a backend; only under
+//! A client with an open transaction needs no queue, because it has a backend; only under
 //! `high_prio_mode = "none"` it waits like everybody else
 //! ([`crate::scheduler::matching::Matching::waits_with_backend`]). It waits at the concurrency
 //! limit, in which stalled statements do not count. None of the bounds holds for it: the others may
 //! wait for the locks of its transaction, so it has to get on, and there is at most one such client
 //! for each backend.
 //!
-//! Invariant: who waits in a lane is counted ([`crate::scheduler::line`]), and who is counted waits
-//! in one.
+//! Invariant: who waits in a queue is counted ([`crate::scheduler::waiting_count`]), and who is
+//! counted waits in one.
 
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
@@ -25,11 +25,16 @@ use crate::scheduler::waiters::Entered;
 use reactor::Net;
 
 impl<N: Net> Group<N> {
-    /// Puts a client whose command of `len` bytes is at the front of its input in its lane, or
+    /// Puts a client whose command of `len` bytes is at the front of its input in its queue, or
     /// says why it cannot wait there.
-    pub(crate) fn wait_in_lane(&mut self, key: ClientId, len: usize) -> Handled {
-        let goes_before_slow = self.matching().goes_before_slow(key);
-        match self.waiters().enter(key, len, goes_before_slow) {
+    pub(crate) fn wait_in_queue(&mut self, key: ClientId, len: usize) -> Handled {
+        let matching = self.matching();
+        let goes_before_slow = matching.goes_before_slow(key);
+        let is_tried = !goes_before_slow && matching.may_try(key);
+        if is_tried {
+            self.slow_readers.start_trial(key);
+        }
+        match self.waiters().enter(key, len, goes_before_slow || is_tried) {
             Entered::Waits => Handled::Kept,
             Entered::Gone => Handled::Used,
             Entered::Refused(refusal) => {
@@ -48,20 +53,20 @@ impl<N: Net> Group<N> {
             if let Some(lasted) = down {
                 self.refuse_while_down(pool, lasted);
             }
-            for lane in REFUSABLE {
-                while let Some(front) = self.matching().front_in(pool, lane) {
+            for queue in REFUSABLE {
+                while let Some(front) = self.matching().front_in(pool, queue) {
                     let waited = now.since(front.since);
                     if waited < longest {
                         break;
                     }
-                    self.backend_pools.pools[pool].lanes.pop(lane);
+                    self.backend_pools.pools[pool].queues.pop(queue);
                     let mut detail = self.survey().what_backends_do(pool);
                     if self.backend_pools.pools[pool].slots.is_at_max() {
                         detail.push_str("; its account may have no more (account_backends_max)");
                     }
                     let refusal = Refusal::WaitedTooLong {
-                        lane,
-                        ahead: self.backend_pools.pools[pool].lanes.ahead_of(lane),
+                        queue,
+                        ahead: self.backend_pools.pools[pool].queues.ahead_of(queue),
                         waited,
                         detail,
                     };

@@ -2,7 +2,7 @@
 //!
 //! `budget.rs` has the rules; this is when a group follows them. It takes a slot when a dial
 //! begins, and gives it back when a backend is closed ([`Group::retire`]). While somebody in its
-//! lanes could be served by one more backend and there is no slot, it wants one
+//! queues could be served by one more backend and there is no slot, it wants one
 //! ([`crate::scheduler::budget::Budget::note_lack`]); groups with idle backends are told by a
 //! message, busy ones see it when a backend is checked in. A group lends what has been idle for a
 //! while, and at once what it owes, unless that is reserved; a backend that is checked out is never
@@ -20,7 +20,7 @@ impl<N: Net> Group<N> {
             && at <= self.net.now()
         {
             self.counts.lent += 1;
-            self.retire(key);
+            self.closer().retire(key);
         }
     }
 }

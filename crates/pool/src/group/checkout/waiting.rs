@@ -1,8 +1,8 @@
-//! Waiting out of the ordinary: before the lane, and how that ends.
+//! Waiting out of the ordinary: before the queue, and how that ends.
 //!
 //! The problem: a command does not always wait from its arrival to its checkout. It may come while
 //! something is read back on its client's last backend ([`crate::scheduler::waiters`] keeps its
-//! place). The mechanism: it goes on with its client's backend, or to the lane of `checkout.rs`.
+//! place). The mechanism: it goes on with its client's backend, or to the queue of `checkout.rs`.
 //!
 //! Invariant: nobody passes those who wait because its last backend is not checked in yet.
 
@@ -16,24 +16,25 @@ use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
 impl<N: Net> Group<N> {
-    /// A command that came before its client's backend was checked in goes to the lane, if it needs
-    /// a backend.
+    /// A command that came before its client's backend was checked in goes to the queue, if it
+    /// needs a backend.
     pub(crate) fn line_up(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
         let byte = client
-            .input
+            .input()
             .as_ref()
             .and_then(|input| input.get(HEADER_LEN));
         let command = byte.and_then(|&byte| Command::from_byte(byte));
         if !command.is_some_and(is_answered_here)
+            && !(self.reading(key)).is_some_and(|reading| reading.leaves_writer())
             && !self
                 .alone(key)
                 .is_some_and(|alone| alone.may_need_no_backend())
         {
             let len = client.command_len();
-            if self.wait_in_lane(key, len) == Handled::Kept {
+            if self.wait_in_queue(key, len) == Handled::Kept {
                 return;
             }
             if let Some(client) = self.clients.get_mut(key) {
@@ -41,16 +42,6 @@ impl<N: Net> Group<N> {
             }
         }
         self.return_to_idle(key);
-    }
-
-    /// A client that waits outside of the lanes goes on with its command.
-    pub(crate) fn wake(&mut self, key: ClientId) {
-        let waits = self.clients.get(key).is_some_and(|client| {
-            client.state() == ClientState::Waiting && !client.place.is_in_lane()
-        });
-        if waits {
-            self.return_to_idle(key);
-        }
     }
 
     /// A client is between statements, and goes on with what it has said.

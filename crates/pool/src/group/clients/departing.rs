@@ -41,7 +41,7 @@ pub(crate) struct Departures {
     /// The group hands over.
     is_open: bool,
     /// Clients in line, each with the time since when.
-    line: Vec<(ClientId, Time)>,
+    queue: Vec<(ClientId, Time)>,
     /// Clients that the other process does not take, with a backend or without.
     refused: HashSet<(ClientId, bool)>,
 }
@@ -57,13 +57,13 @@ impl Departures {
 
     /// They do not any more; those in line are to be served on.
     pub(crate) fn end(&mut self) -> Vec<ClientId> {
-        let line = std::mem::take(self).line;
-        line.into_iter().map(|(key, _)| key).collect()
+        let queue = std::mem::take(self).queue;
+        queue.into_iter().map(|(key, _)| key).collect()
     }
 
     /// One that was taken out of the line goes with the next batch.
     pub(crate) fn put_back(&mut self, departure: (ClientId, Time)) {
-        self.line.insert(0, departure);
+        self.queue.insert(0, departure);
     }
 
     /// The other process does not take a client, with a backend or without.
@@ -79,7 +79,7 @@ impl Departures {
     }
 
     pub(crate) fn has(&self, key: ClientId) -> bool {
-        self.line.iter().any(|(other, _)| *other == key)
+        self.queue.iter().any(|(other, _)| *other == key)
     }
 }
 
@@ -93,20 +93,20 @@ impl<N: Net> Group<N> {
         if self.departures.has(key) {
             return true;
         }
-        let has_room = self.departures.line.len() < BATCH_CLIENTS;
+        let has_room = self.departures.queue.len() < BATCH_CLIENTS;
         let departs = has_room && !matches!(self.goes(key), Going::Not(_));
         if departs {
             let now = self.net.now();
-            self.departures.line.push((key, now));
+            self.departures.queue.push((key, now));
         }
         departs
     }
 
     /// True if something is to be done about those in line.
     pub(crate) fn has_departures(&mut self) -> bool {
-        let line = self.departures.line.len();
-        (0..line).any(|at| {
-            let (key, _) = self.departures.line[at];
+        let count = self.departures.queue.len();
+        (0..count).any(|at| {
+            let (key, _) = self.departures.queue[at];
             !matches!(self.goes(key), Going::Soon(_))
         })
     }
@@ -115,15 +115,15 @@ impl<N: Net> Group<N> {
     /// before it who cannot go after all are served on.
     pub(crate) fn next_departure(&mut self) -> Option<(ClientId, Time)> {
         let mut at = 0;
-        while let Some(&(key, since)) = self.departures.line.get(at) {
+        while let Some(&(key, since)) = self.departures.queue.get(at) {
             match self.goes(key) {
                 Going::Now => {
-                    self.departures.line.remove(at);
+                    self.departures.queue.remove(at);
                     return Some((key, since));
                 }
                 Going::Soon(_) => at += 1,
                 Going::Not(_) => {
-                    self.departures.line.remove(at);
+                    self.departures.queue.remove(at);
                     self.serve_client(key);
                 }
             }
@@ -191,7 +191,7 @@ impl<N: Net> Group<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{InFlight, Purpose, Reports};
+    use crate::backend::{ForSession, InFlight, Purpose, Reports};
     use crate::errors::reasons::PinReason;
     use crate::group::scripted::Scripted;
     use crate::group::tests::{self, NOW, backend, client};
@@ -210,7 +210,7 @@ mod tests {
     fn bound(group: &mut Group<Scripted>, is_asked: bool) -> (ClientId, BackendId) {
         let (key, backend) = tests::bound(group);
         if is_asked {
-            let question = InFlight::own(Some(key), Purpose::Warnings, ReplyShape::Results);
+            let question = InFlight::own(Some(key), ForSession::Warnings, ReplyShape::Results);
             group.backends.get_mut(backend).unwrap().expect(question);
         }
         (key, backend)
@@ -250,7 +250,9 @@ mod tests {
         let asked = |group: &mut Group<Scripted>| {
             assert_eq!(group.goes(key), Going::Soon(Stays::Pinned));
             let flight = group.backends.get(backend_id).unwrap().flight().iter();
-            let asks = |command: &&InFlight| matches!(command.purpose, Purpose::Reports(_));
+            let asks = |command: &&InFlight| {
+                matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
+            };
             flight.filter(asks).count()
         };
         let first = asked(&mut group);

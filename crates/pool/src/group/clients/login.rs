@@ -13,7 +13,7 @@ use crate::auth::failed_logins::{Denial, Heard};
 use crate::auth::login::{Login, Outcome};
 use crate::auth::password_checks::Checked;
 use crate::backend::pool_members::{Bar, unusable};
-use crate::buffers::packing::Compression;
+use crate::client::buffers::packing::Compression;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -33,15 +33,6 @@ pub(crate) fn nonce(net: &mut impl Net) -> Nonce {
     let mut random = [0; NONCE_LEN];
     net.random(&mut random);
     nonce_from_random(random)
-}
-
-impl<S> Client<S> {
-    /// Notes with its login whether a password may come in clear.
-    fn note_secure<N: Net<Sock = S>>(&mut self, net: &N) {
-        if let Some(login) = &mut self.login {
-            login.secure |= self.transport.is_secure() || self.transport.is_of_this_host(net);
-        }
-    }
 }
 
 impl<N: Net> Group<N> {
@@ -65,7 +56,7 @@ impl<N: Net> Group<N> {
                 return Handled::Used;
             };
             client.note_secure(&self.net);
-            let (seq, proof) = (client.seq, &message[HEADER_LEN..]);
+            let (seq, proof) = (client.seq(), &message[HEADER_LEN..]);
             self.exchange(key, |login, login_context| {
                 login.answer(login_context, proof, seq)
             });
@@ -79,7 +70,7 @@ impl<N: Net> Group<N> {
     fn on_login(&mut self, key: ClientId, payload: &[u8]) {
         let is_tls = self.clients.get(key).is_some_and(|c| c.transport.is_tls());
         if let Some(wrong) = WrongProtocol::of_login(payload).filter(|_| !is_tls) {
-            return self.refuse_and_leave(key, &Refusal::WrongProtocol(wrong));
+            return self.refuse_and_leave(key, &Refusal::WrongProtocol { wrong });
         }
         let parsed = match handshake::Login::read(payload) {
             Ok(parsed) => parsed,
@@ -104,13 +95,13 @@ impl<N: Net> Group<N> {
         client.capabilities = parsed.capabilities & self.shared.offered;
         let program = handshake::program_name(payload).unwrap_or_default();
         client.place.arrival.program = self.shared.programs.number(program);
-        client.extended = u8::try_from(parsed.extended & self.shared.extended).unwrap_or(0);
+        client.set_extended(parsed.extended & self.shared.extended);
         match Compression::agreed(client.capabilities, &parsed) {
             Ok(agreed) => client.transport.set_compression(agreed),
             Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
         }
         let collation = u16::from(parsed.collation);
-        client.collation = collation;
+        client.set_collation(collation);
         if let Some(login) = &mut client.login {
             login.call(parsed.user);
         }
@@ -129,7 +120,7 @@ impl<N: Net> Group<N> {
             session.ignore_space(&self.shared.server.sql_mode);
         }
         client.session = self.sessions.intern(session);
-        let seq = client.seq;
+        let seq = client.seq();
         let host = self.members().host_of(key);
         self.exchange(key, |login, login_context| {
             login.begin(login_context, &parsed, (&host, fresh), seq)
@@ -172,7 +163,7 @@ impl<N: Net> Group<N> {
         match outcome {
             Outcome::Send(out) => {
                 // The last packet's number: answers go on from there.
-                client.seq = client.seq.wrapping_add(1);
+                client.set_seq(client.seq().wrapping_add(1));
                 client.login = Some(login);
                 if !client.change_state(ClientState::Proving, now) {
                     return self.clients.close_later(key);
@@ -180,11 +171,11 @@ impl<N: Net> Group<N> {
                 self.client_writer().send(key, &out);
             }
             Outcome::Welcome(user, front, seq) => {
-                client.seq = seq;
+                client.set_seq(seq);
                 self.on_proven(key, login, user, &front);
             }
             Outcome::Denied(seq, with_password) => {
-                client.seq = seq;
+                client.set_seq(seq);
                 let name = login.name.clone();
                 client.login = Some(login);
                 let denial = (self.failed_logins()).deny(key, &name, with_password, bar);
@@ -207,7 +198,7 @@ impl<N: Net> Group<N> {
             return;
         };
         login.waits = None;
-        let capabilities = (client.capabilities & BACKEND_KEY, client.extended.into());
+        let capabilities = (client.capabilities & BACKEND_KEY, client.extended().into());
         let onward = login
             .account()
             .and_then(|account| self.shared.onward(account));
@@ -216,20 +207,26 @@ impl<N: Net> Group<N> {
         };
         let place = match self.members().place_for_address(key) {
             Ok(place) => place,
-            Err(refusal) => return self.refuse_proven(key, front, &refusal),
+            Err(refusal) => {
+                self.client_writer().send(key, front);
+                return self.refuse_and_leave(key, &refusal);
+            }
         };
         for backend in place.idle {
-            self.retire(backend);
+            self.closer().retire(backend);
         }
-        let pool = self.members().pool_of(capabilities, onward, place.told);
+        let pool = self.members().pool_of(capabilities, onward, place.reported);
         self.members().put_in_pool(key, pool);
         // An account may be newer than this turn.
         self.take_settings();
         self.room().uncount(key);
+        let user = self.members().user_of(pool).unwrap_or(user);
         let counted = self.members().count(key, user);
         self.room().count(key);
         if let Err(refusal) = counted {
-            return self.refuse_proven(key, front, &refusal);
+            // What says that the name is proven counts in the number of the packet behind it.
+            self.client_writer().send(key, front);
+            return self.refuse_and_leave(key, &refusal);
         }
         let before = login.before.as_ref();
         let role = before.and_then(|b| {
@@ -249,13 +246,6 @@ impl<N: Net> Group<N> {
         self.welcome(key, front);
     }
 
-    /// Refuses a client whose name is proven. `front` says that it is, and counts in the number of
-    /// the packet behind it.
-    fn refuse_proven(&mut self, key: ClientId, front: &[u8], refusal: &Refusal) {
-        self.client_writer().send(key, front);
-        self.refuse_and_leave(key, refusal);
-    }
-
     /// A worker's verdict has come. Its client may have left, or been turned away for its time.
     pub(crate) fn on_password_checked(&mut self, key: ClientId, checked: Checked) {
         let now = self.net.now();
@@ -267,7 +257,7 @@ impl<N: Net> Group<N> {
         }
         let address = client.transport.peer(&self.net).map(|peer| peer.ip());
         self.shared.failures.forgive(address, now);
-        let seq = client.seq;
+        let seq = client.seq();
         self.exchange(key, |login, _| login.checked(checked, seq));
         self.tasks.add(Task::Read(key));
     }

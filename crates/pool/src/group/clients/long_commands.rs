@@ -5,7 +5,7 @@
 //! ones had all backends, and the short statements of everybody else waited for one until error
 //! 9501. The server gets no more done by having all of them at once.
 //!
-//! The mechanism: a client whose long command has come whole waits with it in front of the lanes,
+//! The mechanism: a client whose long command has come whole waits with it in front of the queues,
 //! among those who wait for room (`limits/unfinished.rs`), while [`AT_ONCE`] of its group are under
 //! way, and while they have half of the group's backends. One that was sent and has run for
 //! [`LASTS`] is no longer under way: it may wait for a lock. A client that has a backend does not
@@ -14,12 +14,13 @@
 //! Invariant: who waits is admitted within the time of `wait_ms_max`, or refused.
 
 use crate::backend::Backend;
-use crate::buffers::received::Received;
-use crate::buffers::room::Standing;
+use crate::client::buffers::received::Received;
+use crate::client::buffers::room::{Inputs, Standing};
+use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
-use crate::group::tokens::ClientId;
-use reactor::{Net, Time};
+use crate::group::tokens::{BackendId, ClientId};
+use reactor::{Net, Slots, Time};
 use std::time::Duration;
 use wire::packet::{Frame, frame};
 
@@ -31,7 +32,7 @@ const AT_ONCE: usize = 2;
 const LASTS: Duration = Duration::from_secs(5);
 
 /// True if a whole long command is at the front of what a client has sent.
-fn is_long(input: &Received) -> bool {
+pub(crate) fn is_long(input: &Received) -> bool {
     input.len() >= LONG_COMMAND
         && matches!(frame(input), Frame::Whole { total, .. } if total >= LONG_COMMAND)
 }
@@ -45,11 +46,27 @@ impl<S> Backend<S> {
     }
 }
 
-impl<S> Client<S> {
-    /// True if it waits for a backend with a long command, or for its backend's session.
-    fn queues_long(&self) -> bool {
-        let waits = matches!(self.state(), ClientState::Waiting | ClientState::Restoring);
-        waits && self.input.as_ref().is_some_and(|input| is_long(input))
+impl Inputs {
+    /// True if one more long command may go to the server, or to the queues, in a group with this
+    /// `share` of the backends.
+    pub(crate) fn admits_long<S>(
+        &self,
+        clients: &Clients<S>,
+        backends: &Slots<Backend<S>, BackendId>,
+        (share, now): (usize, Time),
+    ) -> bool {
+        let (mut under_way, mut at_server) = (0, 0);
+        for (_, backend) in backends.iter() {
+            if let Some(is_under_way) = backend.long_command(now) {
+                under_way += usize::from(is_under_way);
+                at_server += 1;
+            }
+        }
+        let holders = self.holders.keys();
+        let holders = holders.filter_map(|key| clients.get(*key));
+        let queued = holders.filter(|client| client.queues_long()).count();
+        let most = (share / 2).max(1);
+        under_way + queued < AT_ONCE && at_server + queued < most
     }
 }
 
@@ -63,30 +80,15 @@ impl<N: Net> Group<N> {
         if !is_long(input) {
             return false;
         }
-        let waits = self.clients.get(key).is_some_and(needs_backend) && !self.admits_long();
+        let share = self.shared.budget.share(self.index);
+        let waits = self.clients.get(key).is_some_and(needs_backend)
+            && !(self.inputs).admits_long(&self.clients, &self.backends, (share, self.net.now()));
         if waits {
             self.room().wait_behind_long(key);
         } else if self.inputs.is_behind_long(key) {
             self.inputs.stand(key, Standing::Reading);
         }
         waits
-    }
-
-    /// True if one more long command may go to the server, or to the lanes.
-    pub(crate) fn admits_long(&self) -> bool {
-        let now = self.net.now();
-        let (mut under_way, mut at_server) = (0, 0);
-        for (_, backend) in self.backends.iter() {
-            if let Some(is_under_way) = backend.long_command(now) {
-                under_way += usize::from(is_under_way);
-                at_server += 1;
-            }
-        }
-        let holders = self.inputs.holders.keys();
-        let holders = holders.filter_map(|key| self.clients.get(*key));
-        let queued = holders.filter(|client| client.queues_long()).count();
-        let most = (self.shared.budget.share(self.index) / 2).max(1);
-        under_way + queued < AT_ONCE && at_server + queued < most
     }
 }
 
@@ -96,7 +98,6 @@ mod tests {
     use crate::backend::{InFlight, Purpose};
     use crate::group::scripted::Scripted;
     use crate::group::tests::{NOW, backend, bound, client, group};
-    use crate::group::tokens::BackendId;
     use wire::command::{Command, ReplyShape, put_command};
 
     /// A backend that runs a long command, sent then.
@@ -119,6 +120,11 @@ mod tests {
         put_command(&mut bytes, Command::Query, &vec![b'x'; len - 5]);
         input.buffer().extend_from_slice(&bytes);
         input
+    }
+
+    fn admits(group: &Group<Scripted>) -> bool {
+        let at = (group.shared.budget.share(0), group.net.now());
+        (group.inputs).admits_long(&group.clients, &group.backends, at)
     }
 
     #[test]
@@ -147,7 +153,7 @@ mod tests {
         runs_long(&mut group, NOW);
         let (next, _) = bound(&mut group);
         let client = group.clients.get_mut(next).unwrap();
-        client.input = Some(Box::new(command(LONG_COMMAND)));
+        client.put_input(Box::new(command(LONG_COMMAND)));
         assert!(client.change_state(ClientState::Restoring, NOW));
         group.room().count(next);
         assert!(group.waits_behind_long(key, &command(LONG_COMMAND)));
@@ -159,15 +165,15 @@ mod tests {
         for _ in 0..AT_ONCE {
             runs_long(&mut group, NOW);
         }
-        assert!(!group.admits_long());
+        assert!(!admits(&group));
         group.net.now = NOW + LASTS;
-        assert!(group.admits_long());
+        assert!(admits(&group));
         let half = group.shared.budget.share(0) / 2;
         for _ in AT_ONCE..half - 1 {
             runs_long(&mut group, NOW);
         }
-        assert!(group.admits_long());
+        assert!(admits(&group));
         runs_long(&mut group, NOW);
-        assert!(!group.admits_long());
+        assert!(!admits(&group));
     }
 }

@@ -12,13 +12,13 @@
 //! reply cannot be told; the log says why it was closed.
 //!
 //! Not counted: the first 4 KiB of each command, sockets, and what belongs to no client, as known
-//! shapes and stored code. The resident memory of the process bounds newcomers besides: it is
+//! digests and stored code. The resident memory of the process bounds newcomers besides: it is
 //! looked at off the statement path ([`Shared::look_at_memory`]), and while memory is short nobody
 //! is let in; those inside go on.
 //!
 //! [`ClientMemory`]: crate::limits::memory::ClientMemory
 
-use crate::client::{Client, ClientState};
+use crate::client::ClientState;
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
 use crate::group::shared::Shared;
@@ -60,21 +60,6 @@ impl Shared {
     }
 }
 
-impl<S> Client<S> {
-    /// Bytes that are kept for this client and no other.
-    pub(crate) fn kept_bytes(&self) -> usize {
-        let output = self.output.as_ref().map_or(0, |output| output.counted());
-        let prepared = self.prepared.as_ref().map_or(0, |p| p.own_bytes());
-        let warnings = self.last.kept().map_or(0, |kept| kept.reply.capacity());
-        self.held()
-            + self.transport.tls_bytes()
-            + output
-            + prepared
-            + warnings
-            + self.session.user_variables().bytes()
-    }
-}
-
 impl<N: Net> Group<N> {
     /// All groups keep too much: closes who holds most of all, if that is more than a share.
     pub(crate) fn close_who_holds_most(&mut self) {
@@ -97,14 +82,14 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let who = self.survey().who(key).unwrap_or_default();
+        let identity = self.survey().identity(key).unwrap_or_default();
         note_of(
             Event::MemoryShare,
-            &who.facts_of_end(),
+            &identity.facts_of_end(),
             format_args!(
                 "client {} closed: all memory for clients is in use (memory_bytes_max), and it \
                  holds {held} bytes of it, above its share of {share}",
-                client.id
+                client.id()
             ),
         );
         let between = matches!(client.state(), ClientState::Idle | ClientState::Waiting);

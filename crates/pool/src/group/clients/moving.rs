@@ -16,11 +16,14 @@ use crate::backend::{Backend, Endpoint};
 use crate::client::ClientState;
 use crate::group::Group;
 use crate::group::tokens::ClientId;
-use crate::upgrade::arrival::{NotHere, Place};
+use crate::scheduler::priority::ReadFrom;
+use crate::upgrade::arrival::Place;
 use crate::upgrade::migrating::Migrating;
-use crate::upgrade::record::{self, BoundBackend, Here};
+use crate::upgrade::record::{self, BoundBackend, NotHere};
 use reactor::{Address, Net};
-use session::record::PeerDefaults;
+use session::own_writes::OwnWrites;
+use session::prepared::OnBackend;
+use session::record::{Here, PeerDefaults};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use wire::capabilities::BACKEND_KEY;
@@ -64,12 +67,12 @@ impl<N: Net> Group<N> {
         let here = Here {
             peer_defaults,
             defaults: &self.defaults,
-            meters: (&self.retained.variables, &self.retained.warnings),
+            variables: &self.retained.variables,
+            conditions: &self.retained.warnings,
         };
-        let mut arrived = record::read(bytes, here).map_err(|error| error.to_string())?;
+        let mut arrived = record::read(bytes, here)?;
         let read = |(sock, bytes): (N::Sock, &[u8])| {
-            let backend = record::read_bound_backend(bytes, &mut arrived, here, now);
-            Ok::<_, NotHere>((sock, backend.map_err(|error| error.to_string())?))
+            Ok::<_, NotHere>((sock, record::read_bound_backend(bytes, &mut arrived, here)?))
         };
         let backend = backend.map(read).transpose()?;
         let place = Place {
@@ -95,29 +98,37 @@ impl<N: Net> Group<N> {
         let mut client = arrived.client(sock, now, session);
         let program = arrived.program.as_bytes();
         client.place.arrival.program = self.shared.programs.number(program);
-        let tls_bytes = client.transport.tls_bytes();
+        client.transport.count_tls(&self.retained.tls_bytes);
         let key = self.clients.insert(client);
-        self.retained.tls_bytes += tls_bytes;
         self.shared.clients.fetch_add(1, Relaxed);
+        if let Some(fleet) = &self.shared.fleet {
+            fleet.inherit(arrived.carried.id);
+        }
         if self.settings.address_rules().is_any() {
             self.address_counts().count(key);
         }
-        let capabilities = (arrived.capabilities & BACKEND_KEY, arrived.extended.into());
-        let from = self.members().told_address(key);
+        let capabilities = (
+            arrived.capabilities & BACKEND_KEY,
+            arrived.carried.extended.into(),
+        );
+        let from = self.members().reported_address(key);
         let pool = self.members().pool_of(capabilities, onward, from);
         self.members().put_in_pool(key, pool);
+        let user = self.members().user_of(pool).unwrap_or(user);
         self.members().joins(key, user);
         self.room().count(key);
+        // The other process alone knew what it had asked for, and written.
+        self.readers().ask_from(key, Some(ReadFrom::Writer));
+        self.readers().doubt_writes(key, OwnWrites::doubt);
         if let Some(gtid) = arrived.gtid {
             self.gtids.insert(key, gtid);
         }
-        for held in arrived.statements {
-            let mode = (self.shared.server).lex_mode(&held.session, arrived.capabilities);
-            let definition =
-                (self.definitions).read(&mut self.sessions, &held.sql, &held.session, mode);
+        for (held, session) in arrived.statements {
+            let mode = (self.shared.server).lex_mode(&session, arrived.capabilities);
+            let definition = (self.definitions).read(&mut self.sessions, &held.sql, &session, mode);
             if let Some(client) = self.clients.get_mut(key) {
                 let prepared = client.prepared.get_or_insert_default();
-                prepared.take_record(held, definition);
+                prepared.take_record(held, definition, &self.retained.long_data);
             }
         }
         if let Some(client) = self.clients.get_mut(key)
@@ -125,7 +136,6 @@ impl<N: Net> Group<N> {
         {
             prepared.last = arrived.last_prepared;
             prepared.count(&self.retained.statements);
-            self.retained.long_data += prepared.long_len();
         }
         if let Some((sock, at, backend)) = backend {
             self.take_in_backend(key, (sock, at), backend, arrived.capabilities);
@@ -142,7 +152,7 @@ impl<N: Net> Group<N> {
         capabilities: u32,
     ) {
         let now = self.net.now();
-        let session = self.sessions.intern(bound.backend.session().clone());
+        let session = self.sessions.intern(bound.session);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -157,15 +167,15 @@ impl<N: Net> Group<N> {
             now,
             session,
         );
-        let kind = &self.backend_pools.pools[pool].key;
-        (backend.form, backend.eofs) = (kind.form(), kind.sends_eofs());
-        let prepared = bound.backend.prepared;
-        backend.prepared = prepared.into_value(|sql, session| {
+        backend.take_kind(&self.backend_pools.pools[pool].key);
+        backend.prepared = OnBackend::of_records(bound.prepared, |sql, session| {
             let mode = self.shared.server.lex_mode(session, capabilities);
             self.definitions
                 .read(&mut self.sessions, sql, session, mode)
         });
         self.shared.note_thread(backend.thread);
+        let slots = &self.backend_pools.pools[pool].slots;
+        backend.stand_for(self.shared.take_units(slots).unwrap_or_default());
         self.backend_pools.arrives(pool);
         Migrating::bind(key, backend, &mut self.clients, &mut self.backends);
     }

@@ -4,7 +4,7 @@
 //! patterns of accounts, for the delay of failed logins. The mechanism: a connection from one of
 //! `proxy_protocol_networks` has to begin with a header ([`wire::proxy_header`]); it is greeted
 //! once that has come, and the address in the header is the client's from there on
-//! ([`crate::buffers::transport::Transport::peer`]).
+//! ([`crate::client::buffers::transport::Transport::peer`]).
 //!
 //! Invariants:
 //! - a header is taken from those networks only, from each connection once: anybody could write

@@ -21,9 +21,8 @@ use crate::auth::failed_logins::Denial;
 use crate::auth::login::Nonces;
 use crate::auth::login::{Before, Login};
 use crate::backend::relay::PendingChanges;
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{ForBackend, ForSession, InFlight};
 use crate::client::{ClientState, Handled};
-use crate::client::{Pipelining, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use crate::group::clients::login::nonce;
@@ -68,7 +67,7 @@ impl<N: Net> Group<N> {
         self.discard_session(key);
         if let Some(client) = self.clients.get_mut(key) {
             let old = &client.session;
-            let (charsets, results) = self.shared.server.charsets_after_reset(client.collation);
+            let (charsets, results) = self.shared.server.charsets_after_reset(client.collation());
             let mut session = as_new(
                 old.schema.as_ref(),
                 old.multi_statements,
@@ -117,7 +116,7 @@ impl<N: Net> Group<N> {
         session.results_collation = results;
         session.role.clone_from(&client.session.role);
         let before = self.sessions.intern(session);
-        if client.changes_failed >= CHANGES_FAILED_MAX {
+        if client.changes_failed() >= CHANGES_FAILED_MAX {
             client.session = before;
             let denial = Denial {
                 error: UNKNOWN_COM,
@@ -132,7 +131,7 @@ impl<N: Net> Group<N> {
         // goes back (seen on MariaDB 10.11).
         let known = |id: &u16| server.charsets.contains_key(id);
         if let Some(collation) = change.collation.filter(known) {
-            client.collation = collation;
+            client.set_collation(collation);
         }
         let (charsets, results) = match change.collation {
             Some(collation) => server.charsets_at_login(collation),
@@ -143,18 +142,18 @@ impl<N: Net> Group<N> {
         session.begin_interactive(client.capabilities);
         begin_spaced(&mut session, client.capabilities, server);
         client.session = self.sessions.intern(session);
-        let greeted = nonce_of_connection(&nonce_key, client.id);
+        let greeted = nonce_of_connection(&nonce_key, client.id());
         let mut login = Login::new(fresh, client.transport.is_secure());
         login.is_tls = client.transport.is_tls();
         login.call(change.user);
         login.before = Some(Before {
             session: before,
             pool: client.pool,
-            user: client.user,
+            user: client.user(),
         });
         client.login = Some(Box::new(login));
-        client.proof = Proof::Changing;
-        let seq = client.seq;
+        client.begin_change_of_user();
+        let seq = client.seq();
         if let Some(denial) = denial {
             self.not_let_in(key, &denial);
             return Handled::Used;
@@ -200,11 +199,11 @@ impl<N: Net> Group<N> {
                 properties: Properties::ROLE,
                 ..Question::default()
             };
-            let purpose = Purpose::ReadBack(role.asked());
+            let purpose = ForSession::ReadBack(role.asked());
             backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Results));
-            put_query(&mut out, backend.form, &question(&role));
+            put_query(&mut out, backend.form(), &question(&role));
         }
-        let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
+        let command_in_flight = InFlight::own(Some(key), ForBackend::GiveBack, command.reply());
         backend.expect(command_in_flight);
         put_command(&mut out, command, b"");
         self.backend_writer().ask(backend_id, &out);
@@ -214,7 +213,7 @@ impl<N: Net> Group<N> {
     /// The server has answered: it holds nothing any more. Where it knows no such command, the end
     /// of the connection does the same, if later.
     pub(crate) fn given_back(&mut self, backend: BackendId, owner: Option<ClientId>) {
-        self.retire(backend);
+        self.closer().retire(backend);
         if let Some(key) = owner {
             self.clients.unbind(key, &mut self.backends);
             self.return_to_idle(key);
@@ -241,14 +240,13 @@ impl<N: Net> Group<N> {
         client.pins = Pins::default();
         client.take_interruption();
         client.forget_lost_transaction();
-        client.pipelining = Pipelining::Allowed;
-        if let Some(prepared) = client.prepared.take() {
-            self.retained.long_data -= prepared.long_len();
-        }
+        client.allow_pipelining();
+        client.prepared = None;
         client.last.start_over();
-        client.pending_changes = PendingChanges::default();
+        *client.pending_changes_mut() = PendingChanges::default();
         client.place.priority = None;
         self.gtids.remove(&key);
+        self.reads.start_over(key);
         if let Some(backend_id) = backend_id {
             self.orphan(key, backend_id, pinned);
         }
@@ -270,15 +268,13 @@ impl<N: Net> Group<N> {
             return self.hold_back(key, After::End, denial);
         };
         let users = &self.settings.users;
-        let uses = |user: u16| &users[user as usize].usage.clients;
-        uses(client.user).fetch_sub(1, Relaxed);
+        let uses = |user: usize| &users[user].usage.clients;
+        uses(client.user()).fetch_sub(1, Relaxed);
         uses(before.user).fetch_add(1, Relaxed);
-        let settings = &self.settings.users[before.user as usize];
+        let settings = &self.settings.users[before.user];
         client.place.give_tickets(settings.limits.high_prio_tickets);
-        client.user = before.user;
+        client.fail_change_of_user(before.user);
         client.session = before.session;
-        client.proof = Proof::Given;
-        client.changes_failed = client.changes_failed.saturating_add(1);
         self.members().put_in_pool(key, before.pool as usize);
         let denial = Denial {
             delay: CHANGE_DELAY,

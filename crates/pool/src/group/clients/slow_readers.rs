@@ -13,19 +13,23 @@ impl<N: Net> Group<N> {
     /// Takes replies off their backends while others wait for those.
     pub(crate) fn relieve_backends(&mut self) {
         let owes = || (self.backend_pools).owes_next(&self.shared.budget, self.index);
-        let any = !self.line.is_empty() || owes();
+        let any = !self.waiting_count.is_empty() || owes();
         let mut matching = self.matching();
-        let was_over = matching.is_over_share();
+        let was_squeezed = matching.is_squeezed();
         let long = any && matching.long_waits();
         let read_on = self.unread().relieve(Demand { any, long });
         let mut matching = self.matching();
-        if matching.is_over_share() && !was_over {
-            for key in matching.put_short_first() {
-                if let Some(client) = self.clients.get_mut(key) {
-                    client.place.raise();
-                }
+        let mut raised = Vec::new();
+        if matching.is_squeezed() && !was_squeezed {
+            raised = matching.put_short_first();
+        }
+        let tried = matching.put_trial_first();
+        for key in raised.into_iter().chain(tried) {
+            if let Some(client) = self.clients.get_mut(key) {
+                client.place.raise();
             }
         }
+        tried.inspect(|key| self.slow_readers.start_trial(*key));
         for backend in read_on {
             self.bulk.read_at_once(backend);
         }

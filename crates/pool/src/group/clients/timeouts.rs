@@ -43,7 +43,7 @@ impl<N: Net> Group<N> {
                 Late::Stalled => {
                     self.clients.note_end(key, end::STALLED);
                     if matches!(self.shared.server.flavour, Server::MariaDb(_)) {
-                        self.reset_later(key);
+                        self.clients.reset_later(key, &mut self.net);
                     }
                 }
             }
@@ -56,26 +56,17 @@ impl<N: Net> Group<N> {
         self.counts.idle_closed += 1;
         self.clients.note_end(key, end::IDLE);
         match self.shared.server.flavour {
-            Server::MariaDb(_) => return self.reset_later(key),
+            Server::MariaDb(_) => return self.clients.reset_later(key, &mut self.net),
             Server::MySql(WORDS_SINCE..) => {}
             Server::MySql(_) | Server::Unknown => return self.clients.close_later(key),
         }
         if let Some(client) = self.clients.get_mut(key) {
             // It answers nothing.
-            client.seq = 0;
+            client.set_seq(0);
         }
         self.answers()
             .error(key, errors::CLIENT_INACTIVE, errors::CLIENT_INACTIVE_WORDS);
         self.leave(key);
-    }
-
-    /// Closes a client with a reset. MariaDB ends so what is over its timeouts, and drivers tell it
-    /// from an end in order: the server has gone away (2006), and those that can connect again.
-    pub(crate) fn reset_later(&mut self, key: ClientId) {
-        if let Some(client) = self.clients.get(key) {
-            self.net.reset_on_close(client.transport.sock());
-        }
-        self.clients.close_later(key);
     }
 
     /// Gives up who acknowledges nothing, and ends statements and transactions that have taken
@@ -107,14 +98,9 @@ impl<N: Net> Group<N> {
     /// Ends a client whose statement or transaction has taken too long.
     fn end_overtime(&mut self, backend: BackendId, owner: ClientId, refusal: &Refusal) {
         self.counts.too_slow += 1;
-        if let Some(who) = self.survey().who(owner) {
-            self.log.time_limit(self.net.now(), &who, refusal);
+        if let Some(identity) = self.survey().identity(owner) {
+            self.log.time_limit(self.net.now(), &identity, refusal);
         }
-        self.end_with_backend(backend, owner, refusal);
-    }
-
-    /// Tells a client why it is closed, now and with it whatever is left on its backend.
-    fn end_with_backend(&mut self, backend: BackendId, owner: ClientId, refusal: &Refusal) {
         self.part_with_backend(backend, owner, refusal);
         self.clients.close_later(owner);
     }
@@ -156,7 +142,7 @@ mod tests {
         let statement = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         backend.expect(InFlight { sent, ..statement });
         let owner = Some(follower);
-        let kept = backend.followers.keep(b"\x09\0\0\0\x03SELECT 1");
+        let kept = backend.keep_for_followers(b"\x09\0\0\0\x03SELECT 1");
         backend.expect(InFlight {
             owner,
             kept,

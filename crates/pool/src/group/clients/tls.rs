@@ -3,7 +3,7 @@
 //! The problem: a client asks for TLS in the middle of its login (SSLRequest), on the same socket.
 //! The mechanism: the greeting offers it where a certificate is named; the request is answered by a
 //! handshake, and the login follows under it. rustls does the handshake; what TLS is then lies
-//! between the client's socket and its packets ([`crate::buffers::transport`]).
+//! between the client's socket and its packets ([`crate::client::buffers::transport`]).
 //!
 //! Invariants:
 //! - whatever was received behind the request is ciphertext: it is never read as a packet, so
@@ -12,23 +12,11 @@
 //! - a group goes on with at most [`HANDSHAKES_PER_TURN`] handshakes in one turn: each may take as
 //!   long as hundreds of statements.
 //!
-//! [`HANDSHAKES_PER_TURN`]: crate::buffers::transport::HANDSHAKES_PER_TURN
+//! [`HANDSHAKES_PER_TURN`]: crate::client::buffers::transport::HANDSHAKES_PER_TURN
 
-use crate::client::Client;
-use crate::client::ClientState;
 use crate::group::Group;
 use crate::group::tokens::ClientId;
 use reactor::{Net, Tls};
-use wire::wrong_protocol::WrongProtocol;
-
-impl<S> Client<S> {
-    /// True if the packet in the place of its login asks for TLS, where that may be had.
-    pub(crate) fn asks_for_tls(&self, payload: &[u8]) -> bool {
-        WrongProtocol::of_login(payload) == Some(WrongProtocol::SslRequest)
-            && self.state() == ClientState::Greeted
-            && !self.transport.is_tls()
-    }
-}
 
 impl<N: Net> Group<N> {
     /// Begins the handshake. `received` has come behind the request, and is its first part.
@@ -47,7 +35,7 @@ impl<N: Net> Group<N> {
         }
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
         let begun = client.transport.begin_tls(&mut self.net, tls, received);
-        self.retained.tls_bytes += client.transport.tls_bytes();
+        client.transport.count_tls(&self.retained.tls_bytes);
         let now = self.net.now();
         let gap = self.shared.login_gap(&self.settings, now);
         self.arrivals.handshake_began(now, gap);

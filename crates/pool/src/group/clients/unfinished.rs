@@ -15,15 +15,18 @@ impl<N: Net> Group<N> {
     /// `began` then.
     pub(crate) fn serve_inputs(&mut self, began: Time) {
         self.room().admit_waiting();
-        if !self.inputs.behind_long.is_empty() && self.admits_long() {
+        let at = (self.shared.budget.share(self.index), self.net.now());
+        if !self.inputs.behind_long.is_empty()
+            && (self.inputs).admits_long(&self.clients, &self.backends, at)
+        {
             self.room().admit_behind_long();
         }
         let mut left = TURN_BYTES;
-        for _ in 0..self.inputs.line.len() {
+        for _ in 0..self.inputs.queue.len() {
             if left == 0 || self.net.clock().since(began) >= TURN_MAX {
                 break;
             }
-            let Some((key, share)) = self.room().next_in_line(left) else {
+            let Some((key, share)) = self.room().next_in_queue(left) else {
                 continue;
             };
             self.serve_client(key);
@@ -41,7 +44,7 @@ impl<N: Net> Group<N> {
 
 #[cfg(test)]
 mod tests {
-    use crate::buffers::packing::Compression;
+    use crate::client::buffers::packing::Compression;
     use crate::client::input::SCRATCH_LEN;
     use crate::group::Group;
     use crate::group::scripted::Scripted;
@@ -66,7 +69,7 @@ mod tests {
 
     /// Pings of a client that were read and not answered.
     fn left(group: &Group<Scripted>, key: ClientId) -> usize {
-        let input = group.clients.get(key).unwrap().input.as_ref();
+        let input = group.clients.get(key).unwrap().input();
         input.map_or(0, |input| input.len() / PING.len())
     }
 

@@ -9,7 +9,7 @@
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
 
-use crate::client::{Client, Handled};
+use crate::client::Handled;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use crate::group::tokens::{BackendId, ClientId};
@@ -18,15 +18,6 @@ use session::last_statement::COUNTS;
 use session::read_back::Properties;
 use session::send_mode::SendMode;
 use std::rc::Rc;
-
-impl<S> Client<S> {
-    /// Notes whether something is read back for the sake of its execution; gives whether it was.
-    pub(crate) fn mark_read_back(&mut self, is_under_way: bool) -> bool {
-        let prepared = self.prepared.as_mut();
-        let under_way = prepared.and_then(|prepared| prepared.under_way.as_mut());
-        under_way.is_some_and(|one| std::mem::replace(&mut one.reads_back, is_under_way))
-    }
-}
 
 impl<N: Net> Group<N> {
     /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.

@@ -5,8 +5,8 @@
 //! is; an error of the pool is an error packet.
 
 use crate::backend::BackendState;
-use crate::buffers::message::payload_of;
 use crate::client::Handled;
+use crate::client::buffers::message::payload_of;
 use crate::group::Group;
 use crate::group::statements::query::Judged;
 use crate::group::tokens::ClientId;
@@ -127,7 +127,9 @@ impl<N: Net> Group<N> {
         let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
         let mode = (self.shared.server).lex_mode(&definition.session, capabilities);
         if let Some(handled) = self.keep_rules(key, || definition.digest(mode)) {
-            self.retained.drop_long_data(self.clients.get_mut(key), id);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.drop_long_data(id);
+            }
             return handled;
         }
         if definition.class.kills {
@@ -145,7 +147,10 @@ impl<N: Net> Group<N> {
             definition: &definition,
             message,
         };
-        let plan = self.judge(key, &guards, |judging| judging.execution(execution));
+        let reads = self.reading(key);
+        let reads =
+            reads.is_some_and(|client| client.wants_readers(&self.backend_pools, &definition.sql));
+        let plan = self.judge((key, reads), &guards, |j| j.execution(execution));
         let judged = Judged::Execution(command, id, definition);
         self.carry_out_plan(key, message, plan, judged, guards)
     }
@@ -170,7 +175,7 @@ impl<N: Net> Group<N> {
             }
             // The rest are names, whose end has a reply.
             if backend.prepared.count() > share {
-                self.retire(backend_id);
+                self.closer().retire(backend_id);
             } else {
                 self.backend_writer().send(backend_id, &out);
             }

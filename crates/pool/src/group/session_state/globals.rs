@@ -55,7 +55,8 @@ impl<N: Net> Group<N> {
         let others = now.init_connect() != self.defaults.init_connect();
         self.defaults = now;
         let longest = self.settings.dial_max;
-        self.leave_backends(|backend| others || backend.born + longest >= before);
+        self.closer()
+            .leave_backends(|backend| others || backend.born() + longest >= before);
     }
 }
 

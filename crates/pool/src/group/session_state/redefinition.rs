@@ -43,9 +43,9 @@ impl<N: Net> Group<N> {
                 BackendState::Idle => {
                     // Its last client may have to be asked for first.
                     backend.reuse.end_with_client();
-                    self.retire(key);
+                    self.closer().retire(key);
                 }
-                BackendState::Dialling | BackendState::Preparing => self.retire(key),
+                BackendState::Dialling | BackendState::Preparing => self.closer().retire(key),
             }
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! What the trackers reported becomes part of the session that client and backend share. What they
 //! do not report is read back before the backend may serve somebody else; then the backend is kept
-//! (transaction, pin) or released to the next in the lane. [`crate::pair::next`] decides it, and
+//! (transaction, pin) or released to the next in the queue. [`crate::pair::next`] decides it, and
 //! [`Group::settle`] does it.
 //!
 //! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
 //! left nothing there.
 
-use crate::backend::{Aborted, Backend, InFlight, Pipeline, Reports};
-use crate::client::{Client, ClientState, Pipelining};
+use crate::backend::{Aborted, Backend, InFlight, Reports};
+use crate::client::ClientState;
 use crate::group::Group;
 use crate::group::backends::losses::{Loss, LossCause};
 use crate::group::tasks::Task;
@@ -17,8 +17,9 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
 use reactor::Net;
+use session::last_gtid::may_have_written;
+use session::own_writes::OwnWrites;
 use session::reply_summary::ReplySummary;
-use session::statement::Explanation;
 use wire::errors::refuses_writes;
 
 /// Why the rest of a reply does not come. Who is pipelined has no transaction, and keeps nothing.
@@ -39,17 +40,6 @@ const CHANGED: Loss<'_> = Loss {
     cause: LossCause::Ended,
 };
 
-impl<S> Client<S> {
-    /// Explanation, by its texts, of the changes that the answer to its statement reports. On MySQL
-    /// these include changes of the statement before, if that failed.
-    fn explanation(&self) -> Explanation {
-        match (self.statement.explanation, self.last.pending.explanation) {
-            (Explanation::None, Explanation::Lasting) => Explanation::Lasting,
-            (own, _) => own,
-        }
-    }
-}
-
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
     pub(crate) fn statement_done(
@@ -62,7 +52,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
-        backend.served = true;
+        backend.note_served();
         let client = command.owner.and_then(|owner| self.clients.get(owner));
         let statement = client.map(|client| &client.statement);
         backend.note_savepoint(statement, summary.error.is_none());
@@ -81,7 +71,7 @@ impl<N: Net> Group<N> {
         backend.pass_on();
         let alone = backend.flight().is_empty();
         let ending = command.ending(summary, dirty, self.net.now());
-        self.shapes.learn(command.shape, ending);
+        self.known_digests.learn(command.session_digest, ending);
         let Some(owner) = command
             .owner
             .filter(|owner| self.clients.get(*owner).is_some())
@@ -127,10 +117,10 @@ impl<N: Net> Group<N> {
             self.take_schemas();
         }
         self.settle(backend_id);
-        if !self.line.is_empty() {
+        if !self.waiting_count.is_empty() {
             self.tasks.add(Task::Pipeline(backend_id));
         }
-        self.close_if_drained(owner);
+        (self.drain).close(owner, &mut self.clients, &self.departures, now);
         self.tasks.add(Task::Read(owner));
     }
 
@@ -165,18 +155,28 @@ impl<N: Net> Group<N> {
         };
         let service = self.net.now().since(command.sent);
         let failed = summary.error.is_some();
-        let place = client.figures_place(&self.backend_pools);
+        let (place, pool) = (
+            client.figures_place(&self.backend_pools),
+            client.pool as usize,
+        );
+        let statement = client.statement;
         self.figures.answered(place, service, failed);
         let rows = command.reply.reply().rows();
         let digest = client.statement.digest;
         self.figures.digests.answered(digest, service, failed, rows);
-        self.slow_readers.statement_ended(backend, digest);
+        self.slow_readers.statement_ended(backend, digest, owner);
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);
             if refuses_writes(*number) {
-                self.shared.doubt_writer();
+                if !self.backend_pools.is_reader(pool) {
+                    self.shared.doubt_writer();
+                }
+            } else if may_have_written(&statement, *number) {
+                self.readers().doubt_writes(owner, OwnWrites::doubt);
             }
         }
+        self.shared
+            .count_read(&self.backend_pools.pools[pool].key, false);
         if self.statement_logs.has_notes() {
             self.logs().ended(owner, command, service, summary);
         }
@@ -191,7 +191,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
-        backend.pipeline = Pipeline::Closed;
+        backend.close_pipeline();
         if owner.is_some() {
             // What their statements do to the session, which was not theirs, is not known.
             backend.reuse.end_with_client();
@@ -227,12 +227,12 @@ impl<N: Net> Group<N> {
     }
 
     /// Runs a statement of a client once more, as if it had come just now.
-    fn run_again(&mut self, key: ClientId, command: &[u8]) {
+    pub(crate) fn run_again(&mut self, key: ClientId, command: &[u8]) {
         self.clients.unbind(key, &mut self.backends);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.pipelining = Pipelining::NotAfterAbort;
+        client.run_apart();
         client.put_back(command);
         self.counts.pipelined_again += 1;
         self.return_to_idle(key);
@@ -245,7 +245,7 @@ impl<N: Net> Group<N> {
         };
         if dirty {
             self.abort_followers(backend_id, None);
-            return self.retire(backend_id);
+            return self.closer().retire(backend_id);
         }
         if !backend.flight().is_empty() {
             return self.take_followers(backend_id);
@@ -259,9 +259,9 @@ impl<N: Net> Group<N> {
         let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
         let due = backend.reports != Reports::Complete;
         if unknown || due || backend.in_transaction() {
-            return self.retire(backend_id);
+            return self.closer().retire(backend_id);
         }
-        backend.insert_id = None;
+        backend.forget_insert_id();
         self.release(backend_id);
     }
 
@@ -374,7 +374,7 @@ mod tests {
         let (mut group, key, backend) = pinned_behind_replies_of_nobody();
         group.clients.get_mut(key).unwrap().pins = Default::default();
         group.abort_followers(backend, None);
-        group.retire(backend);
+        group.closer().retire(backend);
         let client = group.clients.get(key).unwrap();
         assert_eq!((client.is_closing(), client.backend()), (false, None));
     }

@@ -10,7 +10,7 @@
 //! Invariants: an id belongs to one client at a time; whoever says KILL is answered, by a time
 //! limit at the latest.
 
-use crate::backend::{Backend, Pipeline};
+use crate::backend::Backend;
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -47,7 +47,7 @@ impl<N: Net> Group<N> {
                 group: self.index,
                 killer: key,
             },
-            id: client.id,
+            id: client.id(),
             user: &self.backend_pools.pools[client.pool as usize].key.user,
         };
         let (group, ask) = match killer.means(kill, &self.shared) {
@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
             }
         };
         let end = if group == self.index {
-            self.kill(&ask)
+            self.kill_anywhere(&ask)
         } else {
             self.turn_output.send(group, Order::Kill(Box::new(ask)));
             None
@@ -107,6 +107,10 @@ impl<N: Net> Group<N> {
     /// Tells whoever asked what became of it; the pool itself does not ask.
     pub(crate) fn answer_asker(&mut self, asker: Option<Asker>, end: KillEnd) {
         let Some(asker) = asker else { return };
+        let fleet = self.shared.fleet.as_ref();
+        if fleet.is_some_and(|fleet| fleet.answers(asker, &end)) {
+            return;
+        }
         if asker.group == self.index {
             self.kill_ends(asker.killer, &end);
         } else {
@@ -129,14 +133,30 @@ impl<N: Net> Group<N> {
         }
         self.answers().killed(killer, end);
         self.tasks.add(Task::Read(killer));
-        self.close_if_drained(killer);
+        (self.drain).close(killer, &mut self.clients, &self.departures, now);
+    }
+
+    /// Ends a client of this group, or looks for it in the other pools of the fleet. `None`: the
+    /// end comes later.
+    pub(crate) fn kill_anywhere(&mut self, ask: &KillAsk) -> Option<KillEnd> {
+        let end = self.kill(ask);
+        let fleet = self.shared.fleet.as_ref();
+        let is_unknown = matches!(end, Some(KillEnd::Unknown(_)));
+        match fleet.filter(|fleet| is_unknown && fleet.pass_on(ask)) {
+            Some(_) => None,
+            None => end,
+        }
     }
 
     /// Ends a client of this group, or its statement. `None`: the server must be asked first.
     pub(crate) fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
         let fate = ask.fate(&self.clients, &self.backends, &self.backend_pools);
-        self.note_killed(ask, &fate);
-        let end = match ask.user {
+        let victim = self.clients.with_id(ask.id);
+        let identity = victim.and_then(|victim| self.survey().identity(victim));
+        if let Some(identity) = identity.filter(|_| !matches!(fate, Fate::Ended(_))) {
+            (self.log).killed(self.net.now(), &identity, ask.query, &ask.said_by());
+        }
+        let end = match ask.asker {
             Some(_) => end::KILLED,
             None => end::KILLED_AT_CONSOLE,
         };
@@ -166,7 +186,7 @@ impl<N: Net> Group<N> {
                 job,
             } => {
                 if let Some(backend) = self.backends.get_mut(backend_id) {
-                    backend.pipeline = Pipeline::Closed;
+                    backend.close_pipeline();
                 }
                 self.kill_connection.push(job);
                 return None;
@@ -178,26 +198,12 @@ impl<N: Net> Group<N> {
             } => {
                 self.clients.close_for(victim, end);
                 self.clients.unbind(victim, &mut self.backends);
-                self.retire(backend_id);
+                self.closer().retire(backend_id);
                 self.kill_connection.push(job);
                 return None;
             }
         }
         Some(KillEnd::Done)
-    }
-
-    /// Logs whom a KILL ends.
-    fn note_killed(&mut self, ask: &KillAsk, fate: &Fate) {
-        let victim = self.clients.with_id(ask.id);
-        let who = victim.and_then(|victim| self.survey().who(victim));
-        let Some(who) = who.filter(|_| !matches!(fate, Fate::Ended(_))) else {
-            return;
-        };
-        let by = match &ask.user {
-            Some(user) => format!("said by a client of '{user}'"),
-            None => "said at the console".to_owned(),
-        };
-        self.log.killed(self.net.now(), &who, ask.query, &by);
     }
 
     /// The KILLs that go to the server, and what they need.
@@ -252,8 +258,12 @@ impl<N: Net> Group<N> {
     pub(crate) fn resume(&mut self, backend_id: BackendId) {
         let backend = self.backends.get(backend_id);
         let backend = backend.filter(|backend| backend.flight().is_empty());
-        if let Some(owner) = backend.and_then(Backend::client) {
-            self.wake(owner);
+        if let Some(owner) = backend.and_then(Backend::client)
+            && let Some(client) = self.clients.get(owner)
+            && client.state() == ClientState::Waiting
+            && !client.place.is_in_queue()
+        {
+            self.return_to_idle(owner);
         }
     }
 
@@ -265,7 +275,8 @@ impl<N: Net> Group<N> {
             self.next_kill();
         }
         let late = |client: &crate::client::Client<N::Sock>| {
-            client.state() == ClientState::Asking && now.since(client.since) > longest + ANSWER_MAX
+            client.state() == ClientState::Asking
+                && now.since(client.since()) > longest + ANSWER_MAX
         };
         for key in self.clients.keys_of(late) {
             let why = format!("no answer within {} ms", (longest + ANSWER_MAX).as_millis());

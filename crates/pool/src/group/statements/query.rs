@@ -5,20 +5,23 @@
 //! the plan says is done here, in one match; a command that a backend is to run is started
 //! (`statements.rs: start`), perhaps with another text in its place.
 
-use crate::client::{Handled, Pipelining};
+use crate::client::ClientState;
+use crate::client::Handled;
 use crate::group::Group;
-use crate::group::tokens::ClientId;
+use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::matching::choice::LastBackend;
-use crate::statements::answered_locally::Edge;
+use crate::scheduler::priority::Asked;
 use crate::statements::own_ok::OwnOk;
 use crate::statements::pinning::guards;
 use crate::statements::plan::{Judging, OwnReply, Plan, RunPlan};
-use crate::statements::stored_code::SchemaText;
+use crate::statements::stored_code::{CodeSeen, SchemaText};
 use reactor::Net;
+use session::elsewhere::Why;
 use session::pins::Guard;
 use session::prepared::{Definition, UnderWay};
 use session::read_back::Properties;
-use sql::classify::{Reads, Verb};
+use session::statement::Code;
+use sql::classify::Verb;
 use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -62,7 +65,9 @@ impl<N: Net> Group<N> {
             schema: Some(session.schema.as_deref().unwrap_or_default()),
             names_none_of: None,
         });
-        let plan = self.judge(key, &guards, |judging| judging.text(&text, names_none_of));
+        let reads = self.reading(key);
+        let reads = reads.is_some_and(|client| client.wants_readers(&self.backend_pools, sql));
+        let plan = self.judge((key, reads), &guards, |j| j.text(&text, names_none_of));
         self.carry_out_plan(key, message, plan, Judged::Text(&text), guards)
     }
 
@@ -72,15 +77,20 @@ impl<N: Net> Group<N> {
         if found.verb != Verb::Ddl && !found.multi && !found.changes_watched {
             return Vec::new();
         }
-        let guards = guards(text, self.code(), &self.shared);
+        let guards = guards(
+            text,
+            CodeSeen::of(&self.shared, &self.code_seen),
+            &self.shared,
+        );
         self.code_seen.renew(&self.shared.code_catalogue);
         guards
     }
 
-    /// Judges a client's command, which has these guards.
+    /// Judges a client's command, which has these guards; `reads_elsewhere`: it may go to another
+    /// server.
     pub(crate) fn judge(
         &mut self,
-        key: ClientId,
+        (key, reads_elsewhere): (ClientId, bool),
         guards: &[Box<dyn Guard>],
         judge: impl FnOnce(Judging<'_, N::Sock>) -> Plan,
     ) -> Option<Plan> {
@@ -90,20 +100,31 @@ impl<N: Net> Group<N> {
             key,
             client,
             backends: &self.backends,
-            pool: &self.backend_pools.pools[client.pool as usize],
+            pools: (client.pool as usize, &self.backend_pools.pools),
             defaults: &self.defaults,
             server: &self.shared.server,
             now: self.net.now(),
         };
         let is_served = !self.drain.is_ending();
-        let last_backend = || last.find().filter(|_| is_served);
+        let may_use = |id: &BackendId, asks_only: &dyn Fn() -> bool| {
+            let reader = self.backends.get(*id).filter(|backend| backend.is_reader());
+            // A question in front of the text would be the last statement there.
+            let is_asked = |pool: usize| {
+                let pool = &self.backend_pools.pools[pool];
+                (self.reading(key)).is_some_and(|client| client.not_known_to_have(pool).is_some())
+            };
+            is_served && reader.is_none_or(|reader| asks_only() && !is_asked(reader.pool))
+        };
+        let last_backend =
+            |asks_only: &dyn Fn() -> bool| last.find().filter(|id| may_use(id, asks_only));
         Some(judge(Judging {
             alone,
-            code: self.code(),
+            code: CodeSeen::of(&self.shared, &self.code_seen),
             policy: self.settings.stored_code,
             gtid: self.gtids.get(&key),
             pipelines: self.settings.pipeline_max > 1,
             digests: self.figures.digests.are_counted(),
+            reads_elsewhere,
             guarded: !guards.is_empty(),
             last_backend: &last_backend,
         }))
@@ -123,8 +144,10 @@ impl<N: Net> Group<N> {
             Some(Plan::Reply(reply)) => self.reply_locally(key, reply, &judged),
             Some(Plan::Kill(kill)) => self.on_kill(key, message, kill),
             Some(Plan::Refuse(refusal)) => {
-                if let Judged::Execution(_, id, _) = judged {
-                    self.retained.drop_long_data(self.clients.get_mut(key), id);
+                if let Judged::Execution(_, id, _) = judged
+                    && let Some(client) = self.clients.get_mut(key)
+                {
+                    client.drop_long_data(id);
                 }
                 self.answers().refuse_counted(key, &refusal)
             }
@@ -144,7 +167,10 @@ impl<N: Net> Group<N> {
         }
         match reply {
             OwnReply::Ok(edge, reports) => {
-                self.note_answered_locally(key, edge);
+                let mysql = self.shared.server.flavour.is_mysql();
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.note_answered_locally(edge, mysql, &mut self.counts);
+                }
                 let ok = OwnOk {
                     reports: &reports,
                     ..OwnOk::PLAIN
@@ -153,46 +179,17 @@ impl<N: Net> Group<N> {
             }
             OwnReply::EmptyAgain => self.answers().empty_again(key),
             OwnReply::Rows(rows) => self.answers().show(key, &rows),
-            OwnReply::Priority(asked) => match self.waiters().ask_priority(key, asked) {
-                Ok(()) => self.answers().ok(key, &OwnOk::PLAIN),
-                Err(refusal) => return self.answers().refuse_counted(key, &refusal),
-            },
+            OwnReply::Priority(asked) => {
+                if let Asked::ReadFrom(from) = asked {
+                    self.readers().ask_from(key, from);
+                }
+                match self.waiters().ask_priority(key, asked) {
+                    Ok(()) => self.answers().ok(key, &OwnOk::PLAIN),
+                    Err(refusal) => return self.answers().refuse_counted(key, &refusal),
+                }
+            }
         }
         Handled::Used
-    }
-
-    /// A client is answered OK to a text that has begun or ended its transaction, or that has
-    /// changed nothing.
-    fn note_answered_locally(&mut self, key: ClientId, edge: Option<Edge>) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let begun = client.is_begin_deferred();
-        let counts = &mut self.counts;
-        match edge {
-            Some(Edge::Begin) => {
-                client.pipelining = Pipelining::NotWhileBeginIsDeferred;
-                counts.transactions_deferred += 1;
-            }
-            Some(Edge::End) => {
-                client.pipelining = Pipelining::Allowed;
-                match begun {
-                    true => counts.transactions_unsent += 1,
-                    false => counts.ends_spared += 1,
-                }
-            }
-            None => counts.sets_spared += 1,
-        }
-        match self.shared.server.flavour.is_mysql() {
-            true => {
-                client.last.answered_clean(0);
-                // What clears its conditions there counts.
-                if client.last.counts_unread() {
-                    client.last.invalidate(Reads::FOUND_ROWS);
-                }
-            }
-            false => client.last.answered_uncounted(0),
-        }
     }
 
     /// Runs a command on a backend.
@@ -200,12 +197,36 @@ impl<N: Net> Group<N> {
         &mut self,
         key: ClientId,
         message: &[u8],
-        plan: RunPlan,
+        mut plan: RunPlan,
         judged: Judged<'_>,
         guards: Vec<Box<dyn Guard>>,
     ) -> Handled {
-        if let Some(backend) = plan.back {
-            self.bind(key, backend);
+        if let Some(backend) = plan.back
+            && self.bind(key, backend)
+        {
+            let pool = self.backends.get(backend).map(|backend| backend.pool);
+            if let (Some(pool), Some(client)) = (pool, self.clients.get_mut(key)) {
+                client.pool = u32::try_from(pool).unwrap_or(client.pool);
+            }
+        }
+        let goes_back = plan.back.is_some_and(|back| {
+            (self.backends.get(back)).is_some_and(|backend| backend.is_reader())
+        });
+        if goes_back {
+            plan.statement.place = Why::Read;
+        } else if self.shared.cluster.is_some() {
+            let statement = &mut plan.statement;
+            if plan.effects.pins.is_some() || statement.code != Code::None {
+                // It may write, and what it leaves stays on the writer.
+                statement.place = Why::Code;
+            }
+            let class = match &judged {
+                Judged::Text(text) => text.seen.class,
+                Judged::Execution(_, _, definition) => definition.class,
+            };
+            if let Some(handled) = self.route(key, message.len(), &mut plan.statement, &class) {
+                return handled;
+            }
         }
         let backend = self.clients.get(key).and_then(|client| client.backend());
         if plan.asks_insert_id
@@ -218,7 +239,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
-        client.retracking = plan.retracking;
+        client.plan_retracking(plan.retracking);
         let (digest, now) = (plan.statement.digest, self.net.now());
         let message = match judged {
             Judged::Text(text) => {
@@ -253,8 +274,13 @@ impl<N: Net> Group<N> {
             }
         };
         let handled = self.start(key, &message, plan.statement);
-        if plan.back.is_some() {
-            self.leave_last_backend(key);
+        // The checkout of a client that has not used its backend after all ends.
+        if plan.back.is_some()
+            && let Some(client) = self.clients.get(key)
+            && client.state() == ClientState::Idle
+            && let Some(backend_id) = client.backend()
+        {
+            self.settle(backend_id);
         }
         handled
     }

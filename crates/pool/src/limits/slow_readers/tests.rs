@@ -93,7 +93,7 @@ fn what_a_client_keeps_a_backend_from_and_what_is_off_its_backend_is_counted() {
         clients.get_mut(reader).unwrap(),
         backends.get_mut(backend_id).unwrap(),
     );
-    on.binding.bind(&mut of.binding, (reader, backend_id));
+    on.bind(of, (reader, backend_id));
     readers.note_held_up(backend_id, of, NOW);
     assert_eq!(
         readers.count(&clients, &backends),
@@ -178,9 +178,7 @@ impl Bench {
         ] {
             assert!(backend.change_state(state, NOW));
         }
-        client
-            .binding
-            .bind(&mut backend.binding, (owner, backend_id));
+        client.bind(backend, (owner, backend_id));
         self.backend_ids.push(backend_id);
         self.owners.push(owner);
         (owner, backend_id)
@@ -203,11 +201,11 @@ impl Bench {
         let settings = self.shared.settings();
         self.readers.is_squeezed(&settings, &self.shared, 0)
     }
+}
 
-    fn is_over(&self) -> bool {
-        let settings = self.shared.settings();
-        self.readers.is_over(&settings, &self.shared, 0)
-    }
+/// A client that is not slow.
+fn other() -> ClientId {
+    ClientId::from_parts(70, 0)
 }
 
 #[test]
@@ -220,17 +218,43 @@ fn a_text_is_long_from_the_moment_at_which_its_reader_is_slow() {
         assert!(bench.readers.is_long(DIGEST));
     }
     // One run counts once, and as slow when it ends.
-    bench.readers.statement_ended(bench.backend_ids[0], DIGEST);
+    bench
+        .readers
+        .statement_ended(bench.backend_ids[0], DIGEST, other());
     for backend in 1..=3 {
         bench
             .readers
-            .statement_ended(BackendId::from_parts(90 + backend, 0), DIGEST);
+            .statement_ended(BackendId::from_parts(90 + backend, 0), DIGEST, other());
     }
     assert!(bench.readers.is_long(DIGEST));
     bench
         .readers
-        .statement_ended(BackendId::from_parts(99, 0), DIGEST);
+        .statement_ended(BackendId::from_parts(99, 0), DIGEST, other());
     assert!(!bench.readers.is_long(DIGEST));
+}
+
+#[test]
+fn who_has_had_a_reply_while_others_are_slow_is_known_until_nobody_is() {
+    let mut bench = Bench::new("backends_max = 16", 1);
+    let (backend, owner) = (bench.backend_ids[0], bench.owners[0]);
+    let elsewhere = BackendId::from_parts(99, 0);
+    let other = |n: usize| ClientId::from_parts(u32::try_from(n).unwrap() + 100, 0);
+    bench.readers.statement_ended(elsewhere, 0, other(0));
+    bench.relieve(false, SLOW);
+    assert!(!bench.readers.is_proven(other(0)), "nobody was slow");
+    for n in 0..PROVEN_MAX {
+        bench.readers.statement_ended(elsewhere, 0, other(n));
+    }
+    assert!(bench.readers.is_proven(other(0)));
+    bench.readers.statement_ended(elsewhere, 0, owner);
+    assert!(bench.readers.is_proven(owner) && !bench.readers.is_proven(other(0)));
+    bench.readers.statement_ended(backend, DIGEST, owner);
+    assert!(!bench.readers.is_proven(owner), "it was slow itself");
+    bench.readers.statement_ended(elsewhere, 0, other(1));
+    bench.backends.get_mut(backend).unwrap().take_reply(SLOW);
+    bench.relieve(false, SLOW);
+    bench.relieve(false, SLOW);
+    assert!(!bench.readers.is_proven(other(1)));
 }
 
 #[test]
@@ -240,10 +264,10 @@ fn what_is_long_counts_from_its_start_to_its_end() {
     assert!(!bench.is_squeezed(), "three of four");
     let (owner, backend) = bench.starts();
     bench.readers.start_long(backend, owner);
-    assert!(bench.is_squeezed() && !bench.is_over());
+    assert!(bench.is_squeezed());
     assert!(bench.relieve(false, SLOW).is_empty());
     assert!(bench.is_squeezed(), "it has not become slow, and counts");
-    bench.readers.statement_ended(backend, DIGEST);
+    bench.readers.statement_ended(backend, DIGEST, other());
     assert!(!bench.is_squeezed());
     bench.readers.start_long(backend, owner);
     bench.backends.get_mut(backend).unwrap().take_answered();
@@ -255,23 +279,23 @@ fn what_is_long_counts_from_its_start_to_its_end() {
 fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wait() {
     let mut bench = Bench::new("backends_max = 16", 6);
     let relief = bench.relieve(false, SLOW);
-    assert!(bench.is_over());
+    assert!(bench.is_squeezed());
     assert_eq!(
         relief,
         [0, 1].map(|n| Relief::TakeOff(bench.backend_ids[n]))
     );
     // The two on their way count until their replies have ended.
-    assert!(bench.relieve(true, SLOW).is_empty() && bench.is_over());
+    assert!(bench.relieve(true, SLOW).is_empty() && bench.is_squeezed());
     for n in [0, 1] {
         let backend = bench.backend_ids[n];
-        bench.readers.statement_ended(backend, DIGEST);
+        bench.readers.statement_ended(backend, DIGEST, other());
         bench.backends.get_mut(backend).unwrap().take_answered();
-        bench.backends.get_mut(backend).unwrap().held_up_since = None;
+        bench.backends.get_mut(backend).unwrap().take_reply(NOW);
         let client = bench.clients.get_mut(bench.owners[n]).unwrap();
         client.output = None;
     }
     assert!(bench.relieve(false, SLOW).is_empty());
-    assert!(bench.is_squeezed() && !bench.is_over());
+    assert!(bench.is_squeezed());
     let relief = bench.relieve(true, SLOW);
     assert_eq!(relief, [Relief::TakeOff(bench.backend_ids[2])]);
     assert!(bench.relieve(true, SLOW).is_empty(), "one at a time");

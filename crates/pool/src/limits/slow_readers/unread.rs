@@ -15,8 +15,8 @@ use crate::limits::spool_jobs::SpoolDone;
 use crate::limits::timeouts::DISK_MAX;
 use crate::observe::audit::end;
 use crate::observe::figures::counts::Counts;
+use crate::observe::identity::ClientIdentity;
 use crate::observe::log::{Event, note_of};
-use crate::observe::who::Who;
 use crate::scheduler::bulk::{Bulk, Piece};
 use reactor::{Net, Slots};
 use session::meter::Meter;
@@ -57,7 +57,7 @@ impl<N: Net> Unread<'_, N> {
                         && let Some(client) = self.clients.get_mut(key)
                     {
                         // Until now it could take nothing.
-                        client.since = now;
+                        client.count_from(now);
                         self.bulk.push(Piece::Client(key));
                     }
                     continue;
@@ -136,12 +136,12 @@ impl<N: Net> Unread<'_, N> {
         let backend = client
             .backend()
             .and_then(|backend| self.backends.get(backend));
-        let who = Who::of(client, backend, self.net, (self.settings, self.pools));
-        let ms = self.net.now().since(client.since).as_millis();
-        let id = client.id;
+        let identity = ClientIdentity::of(client, backend, self.net, (self.settings, self.pools));
+        let ms = self.net.now().since(client.since()).as_millis();
+        let id = client.id();
         note_of(
             Event::ReaderClosed,
-            &who.facts_of_end(),
+            &identity.facts_of_end(),
             format_args!(
                 "client {id} account '{account}' closed: it has taken nothing of its reply for \
                  {ms} ms, and {why}"

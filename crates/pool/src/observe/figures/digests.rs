@@ -21,6 +21,11 @@ const TEXT_MAX: usize = 512;
 /// Digests of a group, however many groups share them.
 const OF_GROUP_MIN: usize = 16;
 
+/// Times that are told apart: below 1 ms, 2 ms, 4 ms and so on to 35 minutes, and longer ones.
+const TIMES: usize = 23;
+/// The range without an end.
+const LAST: usize = TIMES - 1;
+
 /// Counts of a digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
@@ -36,9 +41,56 @@ pub(crate) struct Sums {
     pub(crate) service: Duration,
     /// The longest of these.
     pub(crate) service_max: Duration,
+    /// Replies by that time; they wrap around.
+    times: [u32; TIMES],
 }
 
 impl Sums {
+    /// Counts a statement among those that took so long.
+    pub(crate) fn note_time(&mut self, time: Duration) {
+        let bits = u128::BITS - time.as_millis().leading_zeros();
+        let count = &mut self.times[(bits as usize).min(LAST)];
+        *count = count.wrapping_add(1);
+    }
+
+    /// The 99th percentile of the times: by linear interpolation within its range, and no more than
+    /// the sum of all times leaves for it, so that a single time is exact. An hour: that or more.
+    pub(crate) fn p99(&self) -> Duration {
+        let all: u64 = self.times.iter().copied().map(u64::from).sum();
+        let longer = all / 100;
+        let mut above = longer;
+        let found = self.times.iter().rposition(|count| {
+            let rest = above.checked_sub((*count).into());
+            above = rest.unwrap_or(above);
+            // As many as that may be longer.
+            rest.is_none()
+        });
+        let Some(range) = found else {
+            return Duration::ZERO;
+        };
+        let least = |range: usize| f64::from((1u32 << range) >> 1) / 1e3;
+        let (from, count) = (least(range), f64::from(self.times[range]));
+        let below = match range {
+            LAST => count,
+            _ => count - above as f64,
+        };
+        let to = match range {
+            LAST => 3600.0,
+            _ => least(range + 1),
+        };
+        let shorter = (self.times[..range].iter().enumerate())
+            .map(|(range, count)| least(range) * f64::from(*count))
+            .sum::<f64>()
+            + from * (count - above as f64 - 1.0);
+        let left = (self.service.as_secs_f64() - shorter) / (longer + 1) as f64;
+        let within = from + (to - from) * below / count;
+        Duration::from_secs_f64(within.min(left).max(from))
+    }
+
+    fn times_with(&self, other: &Sums, join: fn(u32, u32) -> u32) -> [u32; TIMES] {
+        std::array::from_fn(|at| join(self.times[at], other.times[at]))
+    }
+
     pub(crate) fn add(&mut self, other: &Sums) {
         self.count += other.count;
         self.errors += other.errors;
@@ -46,6 +98,7 @@ impl Sums {
         self.wait = self.wait.saturating_add(other.wait);
         self.service = self.service.saturating_add(other.service);
         self.service_max = self.service_max.max(other.service_max);
+        self.times = self.times_with(other, u32::wrapping_add);
     }
 
     /// Sums of what came after an earlier state; `None` if this is no later state of it.
@@ -57,6 +110,7 @@ impl Sums {
             wait: self.wait.checked_sub(earlier.wait)?,
             service: self.service.checked_sub(earlier.service)?,
             service_max: Duration::ZERO,
+            times: self.times_with(earlier, u32::wrapping_sub),
         })
     }
 }
@@ -165,14 +219,12 @@ impl Digests {
     /// Its reply has come whole.
     pub(crate) fn answered(&mut self, digest: u64, service: Duration, failed: bool, rows: u64) {
         if let Some(sums) = self.sums(digest) {
-            sums.add(&Sums {
-                count: 1,
-                errors: u64::from(failed),
-                rows,
-                wait: Duration::ZERO,
-                service,
-                service_max: service,
-            });
+            sums.count += 1;
+            sums.errors += u64::from(failed);
+            sums.rows += rows;
+            sums.service = sums.service.saturating_add(service);
+            sums.service_max = sums.service_max.max(service);
+            sums.note_time(service);
         }
     }
 
@@ -332,9 +384,37 @@ mod tests {
             wait: 3 * MS,
             service: 4 * MS,
             service_max: 3 * MS,
+            times: std::array::from_fn(|at| u32::from(at == 1 || at == 2)),
         };
         assert_eq!((list[0].1.sums, list[0].1.last), (expected, Time(2)));
         assert_eq!((digests.others().count, digests.others().wait), (1, MS));
+    }
+
+    #[test]
+    fn a_percentile_is_exact_for_one_time_and_those_of_a_span_are_its_own() {
+        let note = |sums: &mut Sums, time| {
+            sums.note_time(time);
+            sums.service = sums.service.saturating_add(time);
+        };
+        let mut sums = Sums::default();
+        assert_eq!(sums.p99(), Duration::ZERO);
+        (0..99).for_each(|_| note(&mut sums, MS / 2));
+        assert_eq!(sums.p99(), MS);
+        note(&mut sums, 100 * MS);
+        assert_eq!(sums.p99(), MS, "one of a hundred is above");
+        let earlier = sums;
+        note(&mut sums, 100 * MS);
+        assert_eq!(sums.p99(), 96 * MS, "amid 64 to 128");
+        note(&mut sums, Duration::from_secs(7200));
+        assert_eq!(sums.p99(), 128 * MS);
+        note(&mut sums, Duration::MAX);
+        let span = sums.since(&earlier).unwrap();
+        assert_eq!(span.p99(), Duration::from_secs(3600));
+        for time in [MS / 5, 40_000 * MS, 2_500_000 * MS] {
+            let mut one = Sums::default();
+            note(&mut one, time);
+            assert_eq!(one.p99(), time);
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_secs(60);
 const DIGESTS_MAX: usize = 200;
 /// Bytes of all slots.
 #[cfg(test)]
-const BYTES_MAX: usize = 16 << 20;
+const BYTES_MAX: usize = 18 << 20;
 
 /// Figures of a time.
 #[derive(Debug)]

@@ -20,7 +20,11 @@ impl<N: Net> Survey<'_, N> {
     pub fn forgotten(&self) -> Option<String> {
         let clients = self.clients.iter().filter_map(|(key, client)| {
             let why = self.why_forgotten(key, client)?;
-            Some(format!("client {}, {:?}: {why}", client.id, client.state()))
+            Some(format!(
+                "client {}, {:?}: {why}",
+                client.id(),
+                client.state()
+            ))
         });
         let backends = self.backends.iter().filter_map(|(key, backend)| {
             let ready = backend.transport.is_readable() && self.may_read(backend);
@@ -48,9 +52,9 @@ impl<N: Net> Survey<'_, N> {
         if client.is_closing() {
             return None;
         }
-        let lane_has = || {
+        let queue_has = || {
             let pool = self.pools.pools.get(client.pool as usize);
-            pool.is_some_and(|pool| pool.lanes.has(key, client.place.since()))
+            pool.is_some_and(|pool| pool.queues.has(key, client.place.since()))
         };
         let in_flight = || {
             let owned = |command: &crate::backend::InFlight| command.owner == Some(key);
@@ -58,8 +62,8 @@ impl<N: Net> Survey<'_, N> {
             backends.any(|(_, backend)| backend.flight().iter().any(owned))
         };
         match client.state() {
-            _ if client.place.is_in_lane() => {
-                (!lane_has()).then_some("it waits in a lane that does not have it")
+            _ if client.place.is_in_queue() => {
+                (!queue_has()).then_some("it waits in a queue that does not have it")
             }
             ClientState::Waiting => {
                 let waits = client.backend().is_some();
@@ -87,10 +91,7 @@ impl<N: Net> Survey<'_, N> {
         if client.transport.is_readable() {
             return Some("its bytes can be read");
         }
-        let input = client
-            .input
-            .as_ref()
-            .filter(|_| !client.withholds_input())?;
+        let input = client.input().filter(|_| !client.withholds_input())?;
         let whole = matches!(frame(input), Frame::Whole { .. });
         whole.then_some("a whole command of it has been read")
     }

@@ -7,12 +7,15 @@ use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState};
 use crate::group::tokens::ClientId;
 use crate::observe::figures::Stage;
-use crate::observe::listing::{BackendLine, ClientLine, PAGE, Said};
+use crate::observe::listing::{BackendLine, ClientLine, PAGE, Said, Sums};
 use crate::observe::log::Peer;
 use crate::observe::log::statement::StatementLog;
+use crate::observe::statement_logs::text_of;
 use crate::observe::survey::Survey;
 use crate::pair::view::ClientView;
 use reactor::{Net, Time};
+use session::pins::Pin;
+use sql::classify::PinCause;
 use std::sync::Arc;
 
 /// Facts of a client that its group knows.
@@ -31,11 +34,11 @@ impl<S> ClientView<'_, S> {
     fn transaction(&self, now: Time) -> Option<(f64, u32)> {
         let backend = self.backend.filter(|backend| backend.in_transaction())?;
         let number = backend.transaction.number();
-        let seen = (backend.transaction_seen.as_ref()).filter(|seen| seen.number == number);
+        let seen = (backend.transaction_seen()).filter(|seen| seen.number == number);
         let (since, statements) = match seen {
             Some(seen) => (seen.since, seen.statements),
             // The statement that begins it has not been answered.
-            None => (self.client.since, 0),
+            None => (self.client.since(), 0),
         };
         Some((now.since(since).as_secs_f64(), statements))
     }
@@ -44,27 +47,36 @@ impl<S> ClientView<'_, S> {
     fn listed(&self, beside: Beside<'_>) -> ClientLine {
         let Beside { user, now, .. } = beside;
         let (client, backend) = (self.client, self.backend);
-        let pins = || client.pins.list().iter();
-        let first = pins().next();
+        let pins = client.pins.list();
+        let age = |pin: &Pin| now.since(Time(pin.since)).as_secs_f64();
+        let locks = client.pins.names(PinCause::UserLock).unwrap_or_default();
         ClientLine {
-            id: client.id,
+            id: client.id(),
             user: user.filter(|_| client.is_known()).map(str::to_owned),
             address: beside.peer,
             group: beside.group,
             state: Stage::of(client.state(), backend.is_some()).name(),
-            state_seconds: now.since(client.since).as_secs_f64(),
-            lane: client
+            state_seconds: now.since(client.since()).as_secs_f64(),
+            queue: client
                 .place
-                .is_in_lane()
-                .then(|| client.place.lane().name()),
+                .is_in_queue()
+                .then(|| client.place.queue().name()),
             schema: (client.session.schema.as_ref())
                 .map(|schema| String::from_utf8_lossy(schema).into_owned()),
             thread: backend.map(|backend| backend.thread),
             in_transaction: backend.is_some_and(Backend::in_transaction),
             transaction: self.transaction(now),
-            pins: pins().map(|pin| pin.reason.name()).collect(),
-            pinned_seconds: first.map(|pin| now.since(Time(pin.since)).as_secs_f64()),
-            pinned_by: first.map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
+            pins: pins
+                .iter()
+                .map(|pin| (pin.reason.name(), age(pin)))
+                .collect(),
+            lock_names: (locks.iter())
+                .map(|name| String::from_utf8_lossy(name).into_owned())
+                .collect(),
+            pinned_by: pins
+                .first()
+                .map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
+            prepared: (client.prepared.as_ref()).map_or(0, |prepared| prepared.held().len()),
             memory_bytes: client.kept_bytes(),
             unsent_bytes: (client.output.as_ref())
                 .map_or(0, |output| output.bytes.len().saturating_sub(output.sent)),
@@ -86,7 +98,7 @@ impl<S> Backend<S> {
             thread: self.thread,
             group,
             account,
-            address: self.at.to_string(),
+            address: self.at().to_string(),
             state: match self.state() {
                 BackendState::Dialling => "dialling",
                 BackendState::Preparing => "preparing",
@@ -94,8 +106,8 @@ impl<S> Backend<S> {
                 BackendState::CheckedOut if self.flight().is_empty() => "held",
                 BackendState::CheckedOut => "running",
             },
-            state_seconds: now.since(self.since).as_secs_f64(),
-            age_seconds: now.since(self.born).as_secs_f64(),
+            state_seconds: now.since(self.since()).as_secs_f64(),
+            age_seconds: now.since(self.born()).as_secs_f64(),
             client,
             in_transaction: self.in_transaction(),
             in_flight: self.flight().len(),
@@ -110,25 +122,55 @@ fn is_busy<S>(client: &Client<S>) -> bool {
 }
 
 impl<N: Net> Survey<'_, N> {
-    /// A page of clients from this one on, and whether it is the last one.
+    /// True if a client has run nothing for so long in its open transaction, or that is not asked.
+    pub(crate) fn is_idle_for(&self, id: u32, idle_for: Option<std::time::Duration>) -> bool {
+        let Some(idle_for) = idle_for else {
+            return true;
+        };
+        let client = (self.clients.with_id(id)).and_then(|key| self.clients.get(key));
+        client.is_some_and(|client| {
+            let backend = client.backend().and_then(|key| self.backends.get(key));
+            client.state() == ClientState::Idle
+                && backend.is_some_and(Backend::in_transaction)
+                && self.net.now().since(client.since()) >= idle_for
+        })
+    }
+
+    /// A page of clients from this one on.
     pub(crate) fn client_lines(&self, from: usize, busy: bool) -> Said {
-        let wanted = |client: &Client<N::Sock>| !busy || is_busy(client);
-        let clients = self.clients.iter().filter(|(_, client)| wanted(client));
-        let lines = self.lines_of(clients.skip(from).take(PAGE).map(|(key, _)| key));
-        let is_last = lines.len() < PAGE;
-        Said::Clients(lines, is_last)
+        Said::Clients(self.page(from, busy).collect())
+    }
+
+    /// The sums of a page of clients.
+    pub(crate) fn sums(&self, from: usize) -> Said {
+        let (mut sums, mut count) = (Sums::default(), 0);
+        for line in self.page(from, false) {
+            sums.add(&line);
+            count += 1;
+        }
+        Said::Sums(sums, count)
+    }
+
+    fn page(&self, from: usize, busy: bool) -> impl Iterator<Item = ClientLine> {
+        let wanted = move |client: &Client<N::Sock>| !busy || is_busy(client);
+        let clients = self.clients.iter();
+        let clients = clients.filter(move |(_, client)| wanted(client));
+        self.lines_of(clients.skip(from).take(PAGE).map(|(key, _)| key))
     }
 
     /// The client that holds most memory, if there is a client.
     pub(crate) fn holder_line(&self) -> Said {
         let clients = self.clients.iter();
         let most = clients.max_by_key(|(_, client)| client.kept_bytes());
-        Said::Clients(self.lines_of(most.into_iter().map(|(key, _)| key)), true)
+        Said::Clients(
+            self.lines_of(most.into_iter().map(|(key, _)| key))
+                .collect(),
+        )
     }
 
-    fn lines_of(&self, keys: impl Iterator<Item = ClientId>) -> Vec<ClientLine> {
+    fn lines_of(&self, keys: impl Iterator<Item = ClientId>) -> impl Iterator<Item = ClientLine> {
         let programs = self.shared.programs.names();
-        let line = |key| {
+        let line = move |key| {
             let client = self.clients.get(key)?;
             let beside = Beside {
                 user: client.user_name(self.settings, self.pools),
@@ -141,7 +183,7 @@ impl<N: Net> Survey<'_, N> {
             };
             Some((self.client_view(key)?).listed(beside))
         };
-        keys.filter_map(line).collect()
+        keys.filter_map(line)
     }
 
     /// Text of the statement that a client runs, waits with, or has run last where it keeps its
@@ -151,7 +193,9 @@ impl<N: Net> Survey<'_, N> {
             _ if !is_busy(client) => return None,
             StatementLog::Off => return None,
             StatementLog::Masked => None,
-            StatementLog::Literal => self.statement_logs.text_of_running(key),
+            StatementLog::Literal => (self.statement_logs.running(key))
+                .and_then(|command| text_of(self.shared, client, command, true))
+                .map(Arc::from),
         };
         values.or_else(|| self.figures.digests.text(client.statement.digest))
     }
@@ -163,7 +207,7 @@ impl<N: Net> Survey<'_, N> {
             let pool = self.pools.pools.get(backend.pool);
             let account = pool.map_or_else(String::new, |pool| pool.key.user.clone());
             let client = backend.client().and_then(|client| self.clients.get(client));
-            backend.listed(account, client.map(|client| client.id), self.index, now)
+            backend.listed(account, client.map(|client| client.id()), self.index, now)
         });
         Said::Backends(lines.collect())
     }

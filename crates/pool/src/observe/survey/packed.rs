@@ -5,15 +5,15 @@
 
 use crate::group::tokens::ClientId;
 use crate::observe::survey::Survey;
-use crate::upgrade::frames::ClientRecords;
 use crate::upgrade::record::{self, AccountThere, Beside, RECORD_BYTES_MAX, Stays};
+use handover::ClientRecords;
 use reactor::Net;
 
 impl<N: Net> Survey<'_, N> {
     /// A client that may go, as a record.
     ///
     /// # Errors
-    /// It would be too long.
+    /// It would be too long, or has no form as bytes.
     pub(crate) fn packed(&self, key: ClientId) -> Result<ClientRecords, Stays> {
         let client = self.clients.get(key).ok_or(Stays::Busy)?;
         let pool = &self.pools.pools[client.pool as usize].key;
@@ -22,7 +22,7 @@ impl<N: Net> Survey<'_, N> {
             host: counted.host.clone(),
             credential: pool.credential.clone(),
         });
-        let user = self.settings.users.get(client.user as usize);
+        let user = self.settings.users.get(client.user());
         let programs = self.shared.programs.names();
         let beside = Beside {
             program: client
@@ -35,15 +35,17 @@ impl<N: Net> Survey<'_, N> {
             account,
             gtid: self.gtids.get(&key),
         };
-        let mut records = ClientRecords::default();
-        record::put(&mut records.client, client, &beside);
+        let refused = |_| Stays::Refused;
+        let mut records = ClientRecords {
+            client: record::bytes_of(client, &beside).map_err(refused)?,
+            backend: None,
+        };
         if let Some(backend_id) = client.backend() {
             let backend = self.backends.get(backend_id).ok_or(Stays::Busy)?;
-            let mut out = Vec::new();
-            record::put_bound_backend(&mut out, client, backend, self.net.now());
-            records.backend = Some(out);
+            let bytes = record::bytes_of_bound(client, backend, self.net.now());
+            records.backend = Some(bytes.map_err(refused)?);
         }
-        match records.len() > RECORD_BYTES_MAX {
+        match records.bytes() > RECORD_BYTES_MAX {
             true => Err(Stays::Refused),
             false => Ok(records),
         }

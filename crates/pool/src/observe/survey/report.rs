@@ -8,12 +8,12 @@
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::client::ClientState;
+use crate::observe::figures::counts::ByReason;
 use crate::observe::log::{Event, Peer, ReportLine};
 use crate::observe::survey::Survey;
 use crate::pair::view::ClientView;
 use reactor::{Net, Time};
 use session::pins::Pin;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 fn of_group(text: String) -> ReportLine {
@@ -79,7 +79,7 @@ impl<S> ClientView<'_, S> {
         };
         let text = format!(
             "client {} account '{account}' {state} {thread}, {pin}{}",
-            client.id,
+            client.id(),
             client.reading(now)
         );
         // It has an account from its first login on.
@@ -102,13 +102,13 @@ fn words_of(pin: &Pin, now: Time) -> String {
     } else {
         &*text
     };
-    format!("({}) for {seconds} s by: {by:?}", pin.reason.name())
+    format!("({}) for {seconds} s by: '{by}'", pin.reason.name())
 }
 
 impl<N: Net> Survey<'_, N> {
     /// One line for each client, and the sum.
     pub(crate) fn report(&self) -> Vec<ReportLine> {
-        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut reasons = ByReason::default();
         let mut lines = Vec::with_capacity(self.clients.len() + 1);
         if self.index == 0 {
             lines = self
@@ -132,7 +132,7 @@ impl<N: Net> Survey<'_, N> {
             }
         }
         lines.push(of_group(format!(
-            "group {}: {} clients, pinned now: {reasons:?}, backends being made ready: {}",
+            "group {}: {} clients, pinned now: {reasons}, backends being made ready: {}",
             self.index,
             self.clients.len(),
             self.backends

@@ -38,24 +38,13 @@ pub(crate) enum Affinity {
     Only,
 }
 
-impl<S> Client<S> {
-    /// Loss of the client if another used the backend of its last statement.
-    fn affinity(&self) -> Affinity {
-        match self.last.alone_knows() {
-            true => Affinity::Only,
-            false if self.last.may_be_asked_for() => Affinity::Counts,
-            false => Affinity::None,
-        }
-    }
-}
-
 impl<S> Matching<'_, S> {
     /// The best idle backend for a client: its own last one, one that stands in its state already,
     /// else the one used last that can be brought there. Those about whose last statement a client
     /// may ask next go to others when there is no other: those that stand in its state first, and
     /// of these the one left longest ago. None suits while the server is silent.
     pub(crate) fn pick_idle(&self, pool: usize, key: ClientId) -> Option<BackendId> {
-        if self.shared.upstream.is_silent() {
+        if self.shared.upstream.is_silent() && !self.pools.is_reader(pool) {
             return None;
         }
         let client = self.clients.get(key)?;
@@ -94,7 +83,7 @@ impl<S> Matching<'_, S> {
         {
             return Some(backend_id);
         }
-        if let Some((last, _)) = looked_at.find(|(_, b)| b.last_client == own && can_run(b)) {
+        if let Some((last, _)) = looked_at.find(|(_, b)| b.last_client() == own && can_run(b)) {
             return Some(last);
         }
         let same = |b: &Backend<S>| Rc::ptr_eq(&b.session, session);
@@ -102,7 +91,7 @@ impl<S> Matching<'_, S> {
         let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
         let asked_least = || {
             let fits = last_used().filter(|(_, b)| clean(b) && can_run(b));
-            fits.min_by_key(|(_, b)| (self.affinity(b), !same(b), b.since))
+            fits.min_by_key(|(_, b)| (self.affinity(b), !same(b), b.since()))
         };
         let fits = |b: &Backend<S>| clean(b) && free(b) && can_run(b);
         last_used()
@@ -121,10 +110,10 @@ impl<S> Matching<'_, S> {
 
     /// Loss of the last client of an idle backend if another used that.
     pub(crate) fn affinity(&self, backend: &Backend<S>) -> Affinity {
-        let Some(last) = backend.last_client else {
+        let Some(last) = backend.last_client() else {
             return Affinity::None;
         };
-        let asks_soon = self.now.since(backend.since) < ASKS_WITHIN;
+        let asks_soon = self.now.since(backend.since()) < ASKS_WITHIN;
         let client = self.clients.get(last.client);
         match client.filter(|client| client.last.number == last.sent && asks_soon) {
             Some(client) => client.affinity(),
@@ -144,8 +133,8 @@ pub(crate) struct LastBackend<'a, S> {
     pub(crate) key: ClientId,
     pub(crate) client: &'a Client<S>,
     pub(crate) backends: &'a Slots<Backend<S>, BackendId>,
-    /// The client's.
-    pub(crate) pool: &'a BackendPool,
+    /// The client's, and those of readers that serve the clients of the first.
+    pub(crate) pools: (usize, &'a [BackendPool]),
     pub(crate) defaults: &'a GlobalDefaults,
     pub(crate) server: &'a ServerFacts,
     pub(crate) now: Time,
@@ -159,14 +148,18 @@ impl<S> LastBackend<'_, S> {
             client: self.key,
             sent: client.last.number,
         });
-        let (capabilities, timeouts) = (self.pool.key.capabilities, &self.server.timeouts);
+        let (home, pools) = self.pools;
+        let (capabilities, timeouts) = (pools[home].key.capabilities, &self.server.timeouts);
         let suits = |backend: &Backend<S>| {
-            backend.last_client == own
+            backend.last_client() == own
                 && backend.lives_on(capabilities, timeouts, self.now)
                 && can_restore(&backend.session, &client.session)
                 && client.can_run_on(backend, self.key, (self.defaults, self.server))
         };
-        let mut idle = self.pool.idle.iter().rev().copied();
+        let of_client =
+            |(index, pool): &(usize, &BackendPool)| *index == home || pool.home == Some(home);
+        let pools = pools.iter().enumerate().filter(of_client);
+        let mut idle = pools.flat_map(|(_, pool)| pool.idle.iter().rev().copied());
         let found = idle.find(|backend_id| self.backends.get(*backend_id).is_some_and(suits));
         found.filter(|_| client.backend().is_none())
     }

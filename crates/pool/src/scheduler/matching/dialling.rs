@@ -1,8 +1,8 @@
 //! Backends that are to be opened, lent to another group, or closed for another pool.
 //!
 //! `budget.rs` has the rules between groups. Within a group a backend is opened for the first of a
-//! lane that no backend there can serve, as far as the budget, the limits of dials and what may run
-//! at once allow.
+//! queue that no backend there can serve, as far as the budget, the limits of dials and what may
+//! run at once allow.
 
 use crate::backend::pools::BackendPool;
 use crate::backend::{Backend, BackendState};
@@ -18,7 +18,7 @@ use std::time::Duration;
 const LEND_AFTER: Duration = Duration::from_millis(50);
 
 impl<S> Matching<'_, S> {
-    /// True if the first of a pool's lane waits because no backend of the pool can serve it.
+    /// True if the first of a pool's queue waits because no backend of the pool can serve it.
     pub(crate) fn wants_dial(&mut self, pool: usize) -> bool {
         let Some(front) = self.front_to_serve(pool) else {
             return false;
@@ -31,14 +31,15 @@ impl<S> Matching<'_, S> {
 
     /// True if the limits of dials, and what may run at once, allow another of this pool.
     pub(crate) fn may_dial(&self, pool: usize) -> bool {
+        let is_reader = self.pools.is_reader(pool);
         let pool = &self.pools.pools[pool];
         self.pools.dialling < self.settings.dials_max
             && self.now >= pool.dial_at
             // The watch looks whether the server is back.
-            && !self.shared.upstream.is_silent()
-            && pool.dialling < pool.lanes.len()
+            && (is_reader || !self.shared.upstream.is_silent())
+            && pool.dialling < pool.queues.len()
             // More than may run at once would only lie idle.
-            && self.running.has_room(pool.dialling, self.shared, self.settings)
+            && (is_reader || self.running.has_room(pool.dialling, self.shared, self.settings))
     }
 
     /// True when the server is known to take another connection of the account of a pool, and no
@@ -58,9 +59,9 @@ impl<S> Matching<'_, S> {
     /// not wanted one before: other groups are to look what they have.
     pub(crate) fn note_account_wants(&mut self) -> bool {
         let (mut is_new, mut any) = (false, false);
-        let may_run = self.running.has_room(0, self.shared, self.settings)
-            && !self.shared.upstream.is_silent();
         for pool in 0..self.pools.pools.len() {
+            let is_silent = self.shared.upstream.is_silent() && !self.pools.is_reader(pool);
+            let may_run = self.may_run(pool) && !is_silent;
             let entry = &self.pools.pools[pool];
             let is_opening = entry.dialling > 0;
             let wants = may_run && !is_opening && entry.slots.is_limited() && self.wants_dial(pool);
@@ -101,7 +102,7 @@ impl<S> Matching<'_, S> {
         let mut found: Option<(Time, usize)> = None;
         for other in (0..self.pools.pools.len()).filter(|&other| other != pool) {
             let pool = &self.pools.pools[other];
-            let is_served = pool.count > 0 && !(outdated && pool.dialling < pool.lanes.len());
+            let is_served = pool.count > 0 && !(outdated && pool.dialling < pool.queues.len());
             if is_served || pool.dial_at > now || !self.account_has_room(other) {
                 continue;
             }
@@ -156,7 +157,7 @@ impl<S> Matching<'_, S> {
 
     fn longest_idle(&self) -> Option<(Time, BackendId)> {
         let idle = self.pools.pools.iter().flat_map(|pool| &pool.idle);
-        let since = idle.filter_map(|key| Some((self.backends.get(*key)?.since, *key)));
+        let since = idle.filter_map(|key| Some((self.backends.get(*key)?.since(), *key)));
         since.min()
     }
 
@@ -177,7 +178,7 @@ impl<S> Matching<'_, S> {
     /// nowhere else.
     pub(crate) fn wants_spare(&self, pool: usize) -> bool {
         let kept = &self.pools.pools[pool];
-        self.line.is_empty()
+        self.waiting_count.is_empty()
             && !self.drains
             && kept.dialling == 0
             && self.pools.dialling < self.settings.dials_max
@@ -201,7 +202,7 @@ impl<S> Matching<'_, S> {
 
     /// When the next dial that somebody waits for may be tried.
     pub(crate) fn next_dial(&mut self) -> Time {
-        if self.line.is_empty() || self.pools.dialling >= self.settings.dials_max {
+        if self.waiting_count.is_empty() || self.pools.dialling >= self.settings.dials_max {
             return Time::NEVER;
         }
         let late = (0..self.pools.pools.len()).filter_map(|pool| {
@@ -216,12 +217,15 @@ impl<S> Matching<'_, S> {
     /// True if somebody waits for what could be given at once: backends that were lost at the end
     /// of a turn have made room after everybody was served.
     pub(crate) fn is_behind(&mut self) -> bool {
-        if self.line.is_empty() || !self.running.has_room(0, self.shared, self.settings) {
+        if self.waiting_count.is_empty() || !self.may_run_any() {
             return false;
         }
         let idle = (self.pools.pools.iter()).any(|pool| !pool.idle.is_empty());
         let slot = self.shared.budget.has_room(self.index);
         (0..self.pools.pools.len()).any(|pool| {
+            if !self.may_run(pool) {
+                return false;
+            }
             let may_dial = self.may_dial(pool) && self.account_has_room(pool);
             if self.front_to_serve(pool).is_some() {
                 may_dial && (slot || idle) || !self.wants_dial(pool)

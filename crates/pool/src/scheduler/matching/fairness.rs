@@ -1,14 +1,14 @@
-//! Fairness between groups: all lanes together are one line, and nobody's share of work lies idle.
+//! Fairness between groups: all queues together are one line, and nobody's share of work lies idle.
 //!
 //! The problem: within a group, first come is first served, but groups are threads, and what each
 //! gets done is what the kernel lets it and its backends do. With more threads than cores the
 //! shares differ by half and more, so in a closed loop the clients of one group wait for twice as
 //! long as those of another; and where most clients are in one group, the others' shares lie idle.
-//! The mechanism: each group publishes since when the front of its lanes waits ([`Fronts`]).
+//! The mechanism: each group publishes since when the front of its queues waits ([`Fronts`]).
 //! - A group whose front waits for clearly less than another's *yields*: it starts nothing from its
-//!   lanes until the other has caught up, but for [`SLACK_SHARE`]. So do its arrivals: where nobody
-//!   waits, they wait because others do. A group with few clients would serve each at once while
-//!   those of a group with many wait.
+//!   queues until the other has caught up, but for [`SLACK_SHARE`]. So do its arrivals: where
+//!   nobody waits, they wait because others do. A group with few clients would serve each at once
+//!   while those of a group with many wait.
 //! - The backends that may run statements at once are shared by the groups that start any
 //!   ([`crate::scheduler::running`]): those that yield, or where nobody waits, leave theirs to the
 //!   others.
@@ -28,9 +28,9 @@ use reactor::Time;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<S> Matching<'_, S> {
-    /// True if this group starts nothing from its lanes now, so that others catch up.
+    /// True if this group starts nothing from its queues now, so that others catch up.
     pub(crate) fn yields(&mut self) -> bool {
-        !self.line.is_empty() && self.is_ahead()
+        !self.waiting_count.is_empty() && self.is_ahead()
     }
 
     /// True if a statement that has just come goes behind those that wait in other groups.
@@ -76,12 +76,12 @@ impl<S> Matching<'_, S> {
 
     /// True if somebody waits while as many statements run as may.
     fn is_limited(&self) -> bool {
-        !self.line.is_empty() && !self.running.has_room(0, self.shared, self.settings)
+        !self.waiting_count.is_empty() && !self.running.has_room(0, self.shared, self.settings)
     }
 
     /// Tells the others since when this group's front waits.
     fn publish_front(&mut self) -> Time {
-        let since = match self.line.is_empty() {
+        let since = match self.waiting_count.is_empty() {
             true => None,
             false => self.oldest_wait_to_serve(),
         };
@@ -98,8 +98,8 @@ impl<S> Matching<'_, S> {
 #[cfg(test)]
 mod tests {
     use crate::scheduler::fronts::{Front, LOOK_EVERY};
-    use crate::scheduler::lane::LaneName;
     use crate::scheduler::matching::tests::{Bench, FOUR, NOW};
+    use crate::scheduler::queue::QueueName;
     use reactor::Time;
     use std::sync::atomic::Ordering::Relaxed;
 
@@ -120,7 +120,7 @@ mod tests {
     /// A client of this group waits since so many milliseconds.
     fn waits(bench: &mut Bench, since: u64) {
         let client = bench.client(0, None);
-        bench.waits(client, LaneName::Low, since * MS);
+        bench.waits(client, QueueName::Low, since * MS);
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         let mut bench = Bench::among(FOUR, 2);
         front(&bench, 0).runs.store(true, Relaxed);
         let client = bench.client(0, None);
-        bench.waits(client, LaneName::Low, 5 * MS);
+        bench.waits(client, QueueName::Low, 5 * MS);
         assert_eq!(bench.matching().publish_front(), Time(NOW.0 - 5 * MS));
         assert!(front(&bench, 0).runs.load(Relaxed));
         bench.forgets(client);

@@ -1,7 +1,7 @@
 //! Behind whose statements one may go out.
 //!
 //! A statement that is known to be short, and leaves nothing, need not wait for a backend: it goes
-//! out behind others of its kind, and the server answers in order ([`session::shapes`]).
+//! out behind others of its kind, and the server answers in order ([`session::known_digests`]).
 
 use crate::backend::Backend;
 use crate::backend::followers::Followers;
@@ -48,7 +48,7 @@ impl<S> Matching<'_, S> {
         Followers::takes(message.len())
             && !client.is_held()
             && client.backend().is_none()
-            && self.shapes.trusts(client.shape())
+            && self.known_digests.trusts(client.session_digest())
             && self.shared.code_catalogue.holds(client.statement.judged)
     }
 
@@ -63,7 +63,7 @@ impl<S> Matching<'_, S> {
         backend.takes_followers()
             && backend.flight().len() < self.settings.pipeline_max
             && backend.pool == client.pool as usize
-            && backend.insert_id == Some(client.last.insert_id)
+            && backend.has_insert_id(client.last.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.finds_types_of_others(backend, key)
             && client.is_prepared_on(backend, message, &self.shared.server)
@@ -80,7 +80,7 @@ impl<S> Matching<'_, S> {
         let client = self.clients.get(key)?;
         // What stands behind a login that waits is no statement yet.
         let waits = client.state() == ClientState::Waiting;
-        let input = client.input.as_ref().filter(|_| waits)?;
+        let input = client.input().filter(|_| waits)?;
         let message = &input[..input.command_len()];
         let backend = self.backends.get(backend_id)?;
         // A rule is looked up when its turn comes.

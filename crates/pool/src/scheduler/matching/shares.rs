@@ -62,7 +62,9 @@ impl<S> Matching<'_, S> {
     /// account uses the fewest backends.
     pub(crate) fn fairest_pool(&mut self) -> Option<usize> {
         let count = self.pools.pools.len();
-        let waits = |matching: &Self, pool: usize| matching.pools.pools[pool].lanes.len() > 0;
+        let waits = |matching: &Self, pool: usize| {
+            matching.pools.pools[pool].queues.len() > 0 && matching.may_run(pool)
+        };
         let mut waiting = (0..count).filter(|&pool| waits(self, pool));
         let (first, second) = (waiting.next()?, waiting.next());
         if second.is_none() {
@@ -102,8 +104,8 @@ fn fewer(best: Option<(usize, usize)>, count: usize, pool: usize) -> Option<(usi
 #[cfg(test)]
 mod tests {
     use crate::group::tokens::{BackendId, ClientId};
-    use crate::scheduler::lane::LaneName;
     use crate::scheduler::matching::tests::Bench;
+    use crate::scheduler::queue::QueueName;
 
     /// Backends that clients of a pool's account use.
     fn uses(bench: &mut Bench, pool: u32, count: usize) -> Vec<BackendId> {
@@ -119,7 +121,7 @@ mod tests {
 
     fn waits(bench: &mut Bench, pool: u32) -> ClientId {
         let client = bench.client(pool, None);
-        bench.waits(client, LaneName::Low, 5);
+        bench.waits(client, QueueName::Low, 5);
         client
     }
 
@@ -191,5 +193,28 @@ mod tests {
         assert_eq!(bench.matching().fairest_pool(), Some(0));
         waits(&mut bench, 1);
         assert_eq!(bench.matching().fairest_pool(), Some(1));
+    }
+
+    #[test]
+    fn at_the_writers_limit_only_its_readers_are_served_and_dialled() {
+        let mut bench = Bench::new("backends_max = 8\noversubscribe = 0");
+        bench.is_read(1);
+        for (pool, is_full) in [(1, false), (0, true)] {
+            let client = bench.client(pool, None);
+            let backend = bench.idle(pool as usize, None);
+            bench.check_out(client, backend);
+            bench.runs(client, backend);
+            bench.counts(backend);
+            bench.idle(pool as usize, None);
+            let matching = bench.matching();
+            let has_room = |pool| matching.may_run(pool);
+            assert_eq!((has_room(0), has_room(1)), (!is_full, true));
+        }
+        let writes = waits(&mut bench, 0);
+        assert_eq!(bench.matching().fairest_pool(), None, "{writes:?}");
+        assert!(!bench.matching().is_behind());
+        waits(&mut bench, 1);
+        assert_eq!(bench.matching().fairest_pool(), Some(1));
+        assert!(bench.matching().is_behind());
     }
 }

@@ -5,14 +5,15 @@ use super::*;
 use crate::backend::LastClient;
 use crate::backend::pools::{DialEnd, PoolKey};
 use crate::backend::reuse::Reuse;
-use crate::backend::{BackendState, Endpoint, InFlight, Pipeline, Purpose};
+use crate::backend::{BackendState, Endpoint, InFlight, Purpose};
 use crate::client::ClientState;
+use crate::cluster::Cluster;
 use crate::config::test_settings;
 use crate::group::shared::Sizes;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::rules::RuleSet;
 use crate::limits::spool::Spool;
-use crate::scheduler::lane::{LaneName, Waiting};
+use crate::scheduler::queue::{QueueName, Waiting};
 use crate::server::facts::ServerFacts;
 use reactor::Address;
 use session::state::{Interner, Session};
@@ -40,10 +41,10 @@ pub(crate) struct Bench {
     clients: Slots<Client<()>, ClientId>,
     backends: Slots<Backend<()>, BackendId>,
     pools: BackendPools,
-    line: Line,
+    waiting_count: WaitingCount,
     running: Running,
     slow_readers: SlowReaders,
-    shapes: Shapes,
+    known_digests: KnownDigests,
     defaults: GlobalDefaults,
     settings: Arc<Settings>,
     pub(crate) shared: Shared,
@@ -73,10 +74,10 @@ impl Bench {
             clients: Slots::default(),
             backends: Slots::default(),
             pools,
-            line: Line::default(),
+            waiting_count: WaitingCount::default(),
             running: Running::default(),
             slow_readers: SlowReaders::new(Spool::new(0, 4096)),
-            shapes: Shapes::default(),
+            known_digests: KnownDigests::default(),
             defaults: GlobalDefaults::default(),
             settings: shared.settings(),
             shared,
@@ -90,10 +91,10 @@ impl Bench {
             clients: &self.clients,
             backends: &self.backends,
             pools: &mut self.pools,
-            line: &self.line,
+            waiting_count: &self.waiting_count,
             running: &self.running,
             slow_readers: &self.slow_readers,
-            shapes: &self.shapes,
+            known_digests: &self.known_digests,
             defaults: &self.defaults,
             settings: &self.settings,
             shared: &self.shared,
@@ -112,7 +113,7 @@ impl Bench {
             key,
             client,
             backends: &self.backends,
-            pool: &self.pools.pools[client.pool as usize],
+            pools: (client.pool as usize, &self.pools.pools),
             defaults: &self.defaults,
             server: &self.shared.server,
             now: NOW,
@@ -136,23 +137,25 @@ impl Bench {
         self.clients.insert(client)
     }
 
-    /// A client waits in a lane since so many nanoseconds before now.
-    pub(crate) fn waits(&mut self, key: ClientId, lane: LaneName, since: u64) {
+    /// A client waits in a queue since so many nanoseconds before now.
+    pub(crate) fn waits(&mut self, key: ClientId, queue: QueueName, since: u64) {
         let since = Time(NOW.0 - since);
         let client = self.clients.get_mut(key).unwrap();
-        self.line.enter(client, (lane, since, 10), &self.settings);
-        let lanes = &mut self.pools.pools[client.pool as usize].lanes;
-        lanes.push(Waiting {
+        self.waiting_count
+            .enter(client, (queue, since, 10), &self.settings);
+        let queues = &mut self.pools.pools[client.pool as usize].queues;
+        queues.push(Waiting {
             client: key,
             since,
-            lane,
+            pool: client.pool,
+            queue,
         });
     }
 
     /// It does not any more.
     pub(crate) fn forgets(&mut self, key: ClientId) {
         let client = self.clients.get_mut(key).unwrap();
-        self.line.leave(client, &self.settings);
+        self.waiting_count.leave(client, &self.settings);
     }
 
     /// An idle backend of a pool, its slot taken.
@@ -185,7 +188,20 @@ impl Bench {
             .retain(|idle| *idle != backend_id);
         let client_of = self.clients.get_mut(client).unwrap();
         let keys = (client, backend_id);
-        client_of.binding.bind(&mut backend.binding, keys);
+        client_of.bind(backend, keys);
+    }
+
+    /// A pool is on a server that is read.
+    pub(crate) fn is_read(&mut self, pool: usize) {
+        self.pools.pools[pool].key.reader = Some(cluster::ServerId(0));
+        self.shared.cluster = Some(Cluster::of_tests(""));
+    }
+
+    /// A backend that something is in flight on counts as one that runs statements.
+    pub(crate) fn counts(&mut self, backend: BackendId) {
+        let backend = self.backends.get_mut(backend).unwrap();
+        backend.take_kind(&self.pools.pools[backend.pool].key);
+        self.running.begins(backend, NOW);
     }
 
     /// A statement of a client is in flight on a backend.
@@ -204,12 +220,12 @@ fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
     let latest = bench.idle(0, Some("other"));
     assert_eq!(bench.matching().pick_idle(0, client), Some(same));
     let mut last = LastClient { client, sent: 0 };
-    bench.backends.get_mut(own).unwrap().last_client = Some(last);
+    bench.backends.get_mut(own).unwrap().note_last_client(last);
     assert_eq!(bench.matching().pick_idle(0, client), Some(own));
     assert_eq!(bench.last_backend(client), Some(own));
     // Another statement of its has run elsewhere since.
     last.sent = 7;
-    bench.backends.get_mut(own).unwrap().last_client = Some(last);
+    bench.backends.get_mut(own).unwrap().note_last_client(last);
     bench.backends.remove(same);
     bench.pools.leaves(0, same);
     assert_eq!(bench.matching().pick_idle(0, client), Some(latest));
@@ -226,8 +242,8 @@ fn of_backends_about_which_others_may_ask_one_in_the_clients_session_comes_first
         };
         let backend_id = bench.idle(0, Some(schema));
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.last_client = Some(last);
-        backend.since = Time(NOW.0 - ago);
+        backend.note_last_client(last);
+        backend.set_since(Time(NOW.0 - ago));
         assert_eq!(bench.affinity_of(backend_id), Affinity::Counts);
         backend_id
     };
@@ -242,11 +258,26 @@ fn of_backends_about_which_others_may_ask_one_in_the_clients_session_comes_first
 }
 
 #[test]
+fn an_entry_in_the_pool_that_its_client_has_left_stands_no_more() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, None);
+    bench.waits(client, QueueName::Low, 5);
+    assert!(bench.matching().front_of(0).is_some());
+    bench.forgets(client);
+    // It goes on waiting, from the same moment, for a backend of another pool.
+    bench.clients.get_mut(client).unwrap().pool = 1;
+    bench.waits(client, QueueName::Low, 5);
+    assert_eq!(bench.matching().front_of(0), None);
+    let front = bench.matching().front_of(1);
+    assert_eq!(front.map(|front| front.client), Some(client));
+}
+
+#[test]
 fn nobody_gets_a_backend_whose_schema_no_command_takes_away() {
     let mut bench = Bench::new(FOUR);
     let client = bench.client(0, None);
     bench.idle(0, Some("d"));
-    bench.waits(client, LaneName::Low, 5);
+    bench.waits(client, QueueName::Low, 5);
     assert_eq!(bench.matching().pick_idle(0, client), None);
     assert!(bench.matching().wants_dial(0), "another is opened for it");
     assert!(bench.matching().may_dial(0));
@@ -255,10 +286,10 @@ fn nobody_gets_a_backend_whose_schema_no_command_takes_away() {
 }
 
 #[test]
-fn what_is_reserved_goes_to_the_other_lanes() {
+fn what_is_reserved_goes_to_the_other_queues() {
     let mut bench = Bench::new("backends_max = 8\nbackends_reserved = 1");
     let low = bench.client(0, None);
-    bench.waits(low, LaneName::Low, 9);
+    bench.waits(low, QueueName::Low, 9);
     let served = |bench: &mut Bench| bench.matching().front_to_serve(0).map(|w| w.client);
     assert_eq!(served(&mut bench), Some(low));
     for _ in 0..7 {
@@ -269,7 +300,7 @@ fn what_is_reserved_goes_to_the_other_lanes() {
     assert_eq!(served(&mut bench), None);
     assert!(bench.matching().wants_more(0));
     let high = bench.client(0, None);
-    bench.waits(high, LaneName::High, 1);
+    bench.waits(high, QueueName::High, 1);
     assert_eq!(served(&mut bench), Some(high));
 }
 
@@ -277,10 +308,10 @@ fn what_is_reserved_goes_to_the_other_lanes() {
 fn an_entry_of_who_was_served_stands_no_more() {
     let mut bench = Bench::new(FOUR);
     let (first, second) = (bench.client(0, None), bench.client(0, None));
-    bench.waits(first, LaneName::Low, 9);
-    bench.waits(second, LaneName::Low, 5);
+    bench.waits(first, QueueName::Low, 9);
+    bench.waits(second, QueueName::Low, 5);
     let client = bench.clients.get_mut(first).unwrap();
-    bench.line.leave(client, &bench.settings);
+    bench.waiting_count.leave(client, &bench.settings);
     let front = bench.matching().front_of(0).unwrap();
     assert_eq!(front.client, second);
     let oldest = bench.matching().oldest_wait_to_serve();
@@ -295,18 +326,18 @@ fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
     let mut bench = Bench::new("backends_max = 1");
     let (mine, theirs) = (bench.client(0, None), bench.client(1, None));
     bench.idle(0, None);
-    bench.waits(theirs, LaneName::Low, 9);
+    bench.waits(theirs, QueueName::Low, 9);
     let since = |ago: u64| Some(Time(NOW.0 - ago));
     assert_eq!(bench.matching().starved_pool(0, None), Some(1));
     assert_eq!(bench.matching().starved_pool(0, since(5)), Some(1));
-    bench.waits(mine, LaneName::Low, 12);
+    bench.waits(mine, QueueName::Low, 12);
     assert_eq!(bench.matching().starved_pool(0, since(12)), None);
     // Where its dials have failed, it waits for the next.
     bench.pools.pools[1].dial_failed(NOW, "refused".into(), DialEnd::Answered);
     assert_eq!(bench.matching().starved_pool(0, since(5)), None);
 }
 
-/// A client whose statement may be pipelined once its shape is trusted, and two backends that take
+/// A client whose statement may be pipelined once its digest is trusted, and two backends that take
 /// followers, each with one statement in flight.
 fn follower_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
     let follower = bench.client(0, None);
@@ -314,25 +345,29 @@ fn follower_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
         let (client, backend) = (bench.client(0, None), bench.idle(0, None));
         bench.check_out(client, backend);
         bench.runs(client, backend);
-        bench.backends.get_mut(backend).unwrap().pipeline = Pipeline::Open;
+        bench
+            .backends
+            .get_mut(backend)
+            .unwrap()
+            .begin_pipeline(true);
         backend
     });
     let client = bench.clients.get_mut(follower).unwrap();
-    client.statement.pipelinable = session::shapes::Pipelinable::Text;
+    client.statement.pipelinable = session::known_digests::Pipelinable::Text;
     client.statement.digest = 77;
     (follower, backends)
 }
 
-/// The shape of this client's statement has been seen to be short, often enough.
+/// The digest of this client's statement has been seen to be short, often enough.
 fn trust_shape_of(bench: &mut Bench, follower: ClientId) {
-    let shape = bench.clients.get(follower).unwrap().shape();
-    while !bench.shapes.trusts(shape) {
-        let ending = session::shapes::Ending {
+    let digest = bench.clients.get(follower).unwrap().session_digest();
+    while !bench.known_digests.trusts(digest) {
+        let ending = session::known_digests::Ending {
             left_something: false,
             service: Some(Duration::from_micros(50)),
             reply_len: 10,
         };
-        bench.shapes.learn(shape, ending);
+        bench.known_digests.learn(digest, ending);
     }
 }
 
@@ -348,10 +383,10 @@ fn a_busier_backend_takes_who_may_ride_on_no_other() {
         bench.runs(second, busier);
         let place = bench.matching().place_to_pipeline(follower, &PIPELINED);
         assert_eq!(place, Some(other), "it has fewer in flight");
-        bench.backends.get_mut(other).unwrap().pipeline = Pipeline::Closed;
+        bench.backends.get_mut(other).unwrap().close_pipeline();
         let place = bench.matching().place_to_pipeline(follower, &PIPELINED);
         assert_eq!(place, Some(busier), "the other one takes nobody");
-        bench.backends.get_mut(other).unwrap().pipeline = Pipeline::Open;
+        bench.backends.get_mut(other).unwrap().begin_pipeline(true);
         let _ = bench.backends.get_mut(busier).unwrap().take_answered();
     }
 }
@@ -388,7 +423,7 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
     bench.runs(other, backends[1]);
     assert_eq!(bench.matching().place_to_pipeline(follower, &message), None);
     let _ = bench.backends.get_mut(backends[1]).unwrap().take_answered();
-    bench.waits(other, LaneName::Low, 3);
+    bench.waits(other, QueueName::Low, 3);
     let place = bench.matching().place_to_pipeline(follower, &message);
     assert_eq!(place, None, "another came before");
 }
@@ -397,7 +432,7 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
 fn a_paused_group_starts_nothing_for_clients_without_a_backend() {
     let mut bench = Bench::new(FOUR);
     let client = bench.client(0, None);
-    bench.waits(client, LaneName::Low, 5);
+    bench.waits(client, QueueName::Low, 5);
     assert!(bench.matching().is_behind(), "it may have a connection");
     bench.shared.paused.store(true, Relaxed);
     assert!(!bench.matching().is_behind());
@@ -409,7 +444,7 @@ fn a_failed_dial_is_tried_again_after_its_wait() {
     let mut bench = Bench::new(FOUR);
     let client = bench.client(0, None);
     assert_eq!(bench.matching().next_dial(), Time::NEVER);
-    bench.waits(client, LaneName::Low, 5);
+    bench.waits(client, QueueName::Low, 5);
     bench.pools.pools[0].dial_failed(NOW, "refused".into(), DialEnd::Answered);
     let at = bench.pools.pools[0].dial_at;
     assert!(!bench.matching().may_dial(0));
@@ -420,7 +455,7 @@ fn a_failed_dial_is_tried_again_after_its_wait() {
 fn what_may_become_free_is_waited_for() {
     let mut bench = Bench::new(FOUR);
     let waiting = bench.client(0, None);
-    bench.waits(waiting, LaneName::Low, 5);
+    bench.waits(waiting, QueueName::Low, 5);
     assert!(!bench.matching().gets_one_free(0), "there is none");
     let (client, backend) = (bench.client(0, None), bench.idle(0, None));
     assert!(bench.matching().gets_one_free(0), "it is idle");
@@ -477,42 +512,46 @@ fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
 }
 
 #[test]
-fn a_write_goes_before_texts_that_nobody_knows_while_readers_keep_too_much() {
+fn beside_slow_readers_what_is_taken_for_short_goes_before_texts_that_nobody_knows() {
     let mut bench = Bench::new("backends_max = 3\nbackends_reserved = 0");
-    let (new, write) = (bench.client(0, None), bench.client(0, None));
+    let [new, write, reads, long] = [(); 4].map(|()| bench.client(0, None));
     let statement = &mut bench.clients.get_mut(write).unwrap().statement;
-    statement.extent = session::statement::Extent::OneInSchema;
-    bench.waits(new, LaneName::Low, 9);
-    bench.waits(write, LaneName::Low, 5);
+    statement.extent = session::statement::Extent::ShortInSchema;
+    bench.clients.get_mut(long).unwrap().statement.digest = 9;
+    for (client, before) in [(new, 9), (long, 8), (write, 7), (reads, 5)] {
+        bench.waits(client, QueueName::Low, before);
+    }
+    assert!(!bench.matching().goes_before_slow(write), "nobody is slow");
     long_text_at_its_share(&mut bench, 9);
-    assert!(
-        !bench.matching().goes_before_slow(write),
-        "the share is kept"
-    );
-    long_text_at_its_share(&mut bench, 9);
-    assert!(bench.matching().goes_before_slow(write));
-    assert!(!bench.matching().goes_before_slow(new));
-    assert_eq!(bench.matching().put_short_first(), [write]);
+    for client in [reads, long] {
+        assert!(!bench.matching().goes_before_slow(client), "nobody knows");
+        let backend = BackendId::from_parts(90, 0);
+        bench.slow_readers.statement_ended(backend, 0, client);
+    }
+    for (client, goes) in [(new, false), (long, false), (write, true), (reads, true)] {
+        assert_eq!(bench.matching().goes_before_slow(client), goes);
+    }
+    assert_eq!(bench.matching().put_short_first(), [write, reads]);
     let front = bench.matching().front_to_serve(0).unwrap();
-    assert_eq!((front.client, front.lane), (write, LaneName::High));
+    assert_eq!((front.client, front.queue), (write, QueueName::High));
 }
 
 #[test]
-fn what_is_known_to_be_long_holds_up_nobody_in_its_lane() {
+fn what_is_known_to_be_long_holds_up_nobody_in_its_queue() {
     let mut bench = Bench::new("backends_max = 2\nbackends_reserved = 0");
     long_text_at_its_share(&mut bench, 9);
     let (long, new) = (bench.client(0, None), bench.client(0, None));
     bench.clients.get_mut(long).unwrap().statement.digest = 9;
     bench.clients.get_mut(new).unwrap().statement.digest = 8;
-    bench.waits(long, LaneName::Low, 9);
-    bench.waits(new, LaneName::Low, 5);
+    bench.waits(long, QueueName::Low, 9);
+    bench.waits(new, QueueName::Low, 5);
     assert!(bench.matching().is_held_back(long) && !bench.matching().is_held_back(new));
     let front = bench.matching().front_to_serve(0).unwrap();
-    assert_eq!((front.client, front.lane), (new, LaneName::Low));
+    assert_eq!((front.client, front.queue), (new, QueueName::Low));
     assert!(bench.matching().long_waits());
     bench.forgets(new);
     assert_eq!(bench.matching().front_to_serve(0), None);
-    assert_eq!(bench.matching().oldest_wait_to_serve(), None, "in no lane");
+    assert_eq!(bench.matching().oldest_wait_to_serve(), None, "in no queue");
     // The share is free again: it has the place that it had.
     bench.slow_readers = SlowReaders::new(Spool::new(0, 4096));
     let front = bench.matching().front_to_serve(0).unwrap();
@@ -520,20 +559,87 @@ fn what_is_known_to_be_long_holds_up_nobody_in_its_lane() {
 }
 
 #[test]
-fn beside_slow_readers_at_their_share_the_low_lane_has_the_reserve() {
+fn on_a_single_backend_nobody_goes_before_others_that_wait_for_a_slow_reader() {
+    let mut bench = Bench::new("backends_max = 1");
+    let write = bench.client(0, None);
+    let statement = &mut bench.clients.get_mut(write).unwrap().statement;
+    statement.extent = session::statement::Extent::ShortInSchema;
+    long_text_at_its_share(&mut bench, 9);
+    assert!(!bench.matching().goes_before_slow(write));
+}
+
+#[test]
+fn beside_slow_readers_what_is_taken_for_short_has_the_reserve() {
     let mut bench = Bench::new("backends_max = 8");
     for _ in 0..7 {
         let (client, backend_id) = (bench.client(0, None), bench.idle(0, None));
         bench.check_out(client, backend_id);
     }
-    assert!(bench.matching().is_reserve_reached(0));
+    let (new, reads) = (bench.client(0, None), bench.client(0, None));
+    bench.waits(new, QueueName::Low, 9);
+    bench.waits(reads, QueueName::Low, 5);
+    assert_eq!(bench.matching().front_to_serve(0), None);
     for n in 0..2 {
         let (backend, client) = (
             BackendId::from_parts(90 + n, 0),
             ClientId::from_parts(80 + n, 0),
         );
-        assert!(bench.matching().is_reserve_reached(0), "{n}");
         bench.slow_readers.start_long(backend, client);
     }
-    assert!(!bench.matching().is_reserve_reached(0));
+    assert!(bench.matching().put_short_first().is_empty());
+    let backend = BackendId::from_parts(89, 0);
+    bench.slow_readers.statement_ended(backend, 0, reads);
+    assert_eq!(bench.matching().put_short_first(), [reads]);
+    assert_eq!(bench.matching().front_to_serve(0).unwrap().client, reads);
+    bench.forgets(reads);
+    assert_eq!(bench.matching().front_to_serve(0), None);
+}
+
+#[test]
+fn beside_slow_readers_one_text_that_nobody_knows_is_tried_and_the_last_come_first() {
+    let mut bench = Bench::new("backends_max = 8\nslow_reader_ms_max = 1");
+    for _ in 0..6 {
+        let (client, backend_id) = (bench.client(0, None), bench.idle(0, None));
+        bench.check_out(client, backend_id);
+    }
+    let [old, first, last] = [2_000_000, 1_999_999, 5].map(|before| {
+        let client = bench.client(0, None);
+        bench.waits(client, QueueName::Low, before);
+        let entry = bench.clients.get_mut(client).unwrap();
+        assert!(entry.change_state(ClientState::Waiting, NOW));
+        client
+    });
+    assert_eq!(bench.matching().put_trial_first(), None, "nobody is slow");
+    for n in 0..2 {
+        let key = |part| {
+            (
+                BackendId::from_parts(part, 0),
+                ClientId::from_parts(part, 0),
+            )
+        };
+        let (backend, client) = key(90 + n);
+        bench.slow_readers.start_long(backend, client);
+    }
+    assert_eq!(
+        bench.matching().front_to_serve(0),
+        None,
+        "one is left for it"
+    );
+    assert_eq!(bench.matching().put_trial_first(), Some(last));
+    bench.slow_readers.start_trial(last);
+    assert_eq!(bench.matching().front_to_serve(0).unwrap().client, last);
+    assert_eq!(bench.matching().put_trial_first(), None, "one at a time");
+    // It has ended, and a backend is left for the next.
+    bench
+        .slow_readers
+        .statement_ended(BackendId::from_parts(89, 0), 0, last);
+    bench.forgets(last);
+    assert_eq!(bench.matching().put_trial_first(), Some(first));
+    bench.forgets(first);
+    let none = bench.matching().put_trial_first();
+    assert_eq!(none, None, "the other has waited for long");
+    assert!(bench.matching().may_try(old));
+    let (client, backend_id) = (bench.client(0, None), bench.idle(0, None));
+    bench.check_out(client, backend_id);
+    assert!(!bench.matching().may_try(old), "the reserve is kept");
 }

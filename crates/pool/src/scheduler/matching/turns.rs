@@ -1,101 +1,105 @@
 //! Turns of the clients in the queues of a group.
 //!
-//! The rules are those of `lane.rs`, within one pool. Here comes in what does not stand in a lane:
-//! the backends that are reserved for logins and statements of high priority, and slow readers,
-//! which keep backends from others.
+//! The rules are those of `queue.rs`, within one pool. Here comes in what does not stand in a
+//! queue: the backends that are reserved for logins and statements of high priority, and slow
+//! readers, which keep backends from others.
 
-use crate::backend::{InFlight, Purpose, SchemaThere};
+use crate::backend::{ForSession, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::scheduler::lane::{LaneName, Waiting};
+use crate::limits::slow_readers::TRIAL_WAITS;
 use crate::scheduler::matching::Matching;
 use crate::scheduler::priority::{Mode, Priority};
+use crate::scheduler::queue::{QueueName, Queues, Waiting};
 use reactor::{Slots, Time};
 use session::state::can_restore;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// Lanes of those who wait for a backend, and may be refused one.
-pub(crate) const REFUSABLE: [LaneName; 4] = [
-    LaneName::Login,
-    LaneName::High,
-    LaneName::Low,
-    LaneName::Long,
+/// Queues of those who wait for a backend, and may be refused one.
+pub(crate) const REFUSABLE: [QueueName; 4] = [
+    QueueName::Login,
+    QueueName::High,
+    QueueName::Low,
+    QueueName::Long,
 ];
 
-/// All lanes.
-const ALL: [LaneName; 5] = [
-    LaneName::Login,
-    LaneName::High,
-    LaneName::Low,
-    LaneName::Held,
-    LaneName::Long,
+/// All queues.
+const ALL: [QueueName; 5] = [
+    QueueName::Login,
+    QueueName::High,
+    QueueName::Low,
+    QueueName::Held,
+    QueueName::Long,
 ];
 
-/// True if a lane's entry still stands: its client is there and has not been served since.
+/// True if a queue's entry still stands: its client is there, and has neither been served since nor
+/// gone to another pool.
 pub(crate) fn stands<S>(
     clients: &Slots<crate::client::Client<S>, ClientId>,
     waiting: &Waiting,
 ) -> bool {
-    clients
-        .get(waiting.client)
-        .is_some_and(|client| client.place.stands_since(waiting.since))
+    clients.get(waiting.client).is_some_and(|client| {
+        client.place.stands_since(waiting.since) && client.pool == waiting.pool
+    })
 }
 
 impl<S> Matching<'_, S> {
     /// The one of a pool whose turn is next.
     pub(crate) fn front_of(&mut self, pool: usize) -> Option<Waiting> {
-        if self.line.is_empty() {
+        if self.waiting_count.is_empty() {
             return None;
         }
         let (now, kickup, clients) = (self.now, self.settings.prio_kickup, self.clients);
         let takes_long = !self.is_squeezed();
-        let mut lanes = std::mem::take(&mut self.pools.pools[pool].lanes);
+        let mut queues = std::mem::take(&mut self.pools.pools[pool].queues);
         if !takes_long {
             let is_long = |waiting: &Waiting| self.is_long(waiting.client);
-            lanes.set_aside(|waiting| stands(clients, waiting), is_long);
+            queues.set_aside(|waiting| stands(clients, waiting), is_long);
         }
-        let next = lanes.next(now, kickup, takes_long, |waiting| stands(clients, waiting));
-        self.pools.pools[pool].lanes = lanes;
+        let next = queues.next(now, kickup, takes_long, |waiting| stands(clients, waiting));
+        self.pools.pools[pool].queues = queues;
         next
     }
 
-    /// The one of a pool that waits for longest in one of its lanes.
-    pub(crate) fn front_in(&mut self, pool: usize, lane: LaneName) -> Option<Waiting> {
+    /// The one of a pool that waits for longest in one of its queues.
+    pub(crate) fn front_in(&mut self, pool: usize, queue: QueueName) -> Option<Waiting> {
         let clients = self.clients;
-        (self.pools).front_in(pool, lane, |waiting| stands(clients, waiting))
+        (self.pools).front_in(pool, queue, |waiting| stands(clients, waiting))
     }
 
     /// The one of a pool who may be given a backend now: the one whose turn is next, unless what is
     /// left of the backends is reserved for others.
     pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
         let front = self.front_of(pool)?;
-        let is_low = matches!(front.lane, LaneName::Low | LaneName::Long);
+        let is_low = matches!(front.queue, QueueName::Low | QueueName::Long);
         if !is_low || !self.is_reserve_reached(pool) {
             return Some(front);
         }
-        let others = [LaneName::Held, LaneName::Login, LaneName::High];
+        let others = [QueueName::Held, QueueName::Login, QueueName::High];
         others
             .into_iter()
-            .find_map(|lane| self.front_in(pool, lane))
+            .find_map(|queue| self.front_in(pool, queue))
     }
 
-    /// True if the low lane of a pool has as many backends as it may have: all, while slow readers
-    /// keep their share from others, or while its account has less than its fair part.
+    /// True if the low queue of a pool has as many backends as it may have: all, while its account
+    /// has less than its fair part.
     pub(crate) fn is_reserve_reached(&mut self, pool: usize) -> bool {
         let unused = self.pools.unused();
-        let reached = self.shared.budget.is_reserve_reached(self.index, unused);
-        reached && !self.is_squeezed() && !self.is_below_fair_part(pool)
+        let besides = usize::from(self.tries_texts());
+        let reached = (self.shared.budget).is_reserve_reached(self.index, unused, besides);
+        reached && !self.is_below_fair_part(pool)
     }
 
-    /// True if the low lane waits for a backend besides the reserve, and the group may have more.
+    /// True if the low queue waits for a backend besides the reserve, and the group may have more.
     pub(crate) fn wants_more(&mut self, pool: usize) -> bool {
         let budget = &self.shared.budget;
         self.pools.count < budget.most()
             && self.pools.unused() <= budget.reserved(self.index)
             && self.is_reserve_reached(pool)
-            && self.front_in(pool, LaneName::Low).is_some()
+            && self.front_in(pool, QueueName::Low).is_some()
     }
 
-    /// Takes out of its lane a client of a pool that waits for a backend and may be refused one.
+    /// Takes out of its queue a client of a pool that waits for a backend and may be refused one.
     pub(crate) fn take_refusable(&mut self, pool: usize) -> Option<ClientId> {
         let clients = self.clients;
         (self.pools).take_waiting(pool, &REFUSABLE, |waiting| stands(clients, waiting))
@@ -104,12 +108,12 @@ impl<S> Matching<'_, S> {
     /// Since when the one waits that has waited for longest, of those who may be served: nobody can
     /// help by waiting those that slow readers keep from being started.
     pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
-        let lanes: &[LaneName] = match self.is_squeezed() {
-            true => &LaneName::ALL,
+        let queues: &[QueueName] = match self.is_squeezed() {
+            true => &QueueName::ALL,
             false => &ALL,
         };
         let clients = self.clients;
-        (self.pools).oldest_wait(lanes, |waiting| stands(clients, waiting))
+        (self.pools).oldest_wait(queues, |waiting| stands(clients, waiting))
     }
 
     /// Client of a pool that gets on now, with its idle backend; `None` for one that has had a
@@ -123,7 +127,7 @@ impl<S> Matching<'_, S> {
         };
         match idle {
             Some(backend) => Some((waiting, Some(backend))),
-            None => Some((self.front_in(pool, LaneName::Held)?, None)),
+            None => Some((self.front_in(pool, QueueName::Held)?, None)),
         }
     }
 
@@ -134,14 +138,29 @@ impl<S> Matching<'_, S> {
         oldest.map_or(Time::NEVER, |since| since + self.settings.wait_max)
     }
 
-    /// When something is due for those who wait in lanes.
+    /// True if one more backend of a pool may run a statement: of one on a server that is read, as
+    /// long as the pool is not paused.
+    pub(crate) fn may_run(&self, pool: usize) -> bool {
+        match self.pools.is_reader(pool) {
+            true => !self.shared.paused.load(Relaxed),
+            false => self.running.has_room(0, self.shared, self.settings),
+        }
+    }
+
+    /// True if somebody may be served, on some server.
+    pub(crate) fn may_run_any(&self) -> bool {
+        self.running.has_room(0, self.shared, self.settings)
+            || self.shared.cluster.is_some() && !self.shared.paused.load(Relaxed)
+    }
+
+    /// When something is due for those who wait in queues.
     pub(crate) fn next_for_waiting(&mut self) -> Time {
         let next = self.next_expiry().min(self.next_dial());
         let (shared, settings, running) = (self.shared, self.settings, self.running);
         let next = next.min(running.next_stall(self.backends, shared, settings));
         // At the limit it could start nothing even if it did not yield, and looks when something
         // ends.
-        match running.has_room(0, shared, settings) {
+        match self.may_run_any() {
             true => next.min(running.look.get().next()),
             false => next,
         }
@@ -152,17 +171,12 @@ impl<S> Matching<'_, S> {
         (self.slow_readers).is_squeezed(self.settings, self.shared, self.index)
     }
 
-    /// True while slow readers keep more than their share of the backends.
-    pub(crate) fn is_over_share(&self) -> bool {
-        (self.slow_readers).is_over(self.settings, self.shared, self.index)
-    }
-
     /// True if the reply to a client's statement is known to hold up its backend.
     pub(crate) fn is_long(&self, key: ClientId) -> bool {
         let client = self.clients.get(key);
         client.is_some_and(|client| {
             (self.slow_readers).is_long(client.statement.digest)
-                && !self.shapes.are_short(client.shape())
+                && !self.known_digests.are_short(client.session_digest())
         })
     }
 
@@ -174,7 +188,7 @@ impl<S> Matching<'_, S> {
     /// True if a statement waits that is known to be long.
     pub(crate) fn long_waits(&mut self) -> bool {
         let pools = self.pools.pools.len();
-        (0..pools).any(|pool| self.front_in(pool, LaneName::Long).is_some())
+        (0..pools).any(|pool| self.front_in(pool, QueueName::Long).is_some())
     }
 
     /// Statements that wait because the share of those known to be long is used up.
@@ -185,34 +199,77 @@ impl<S> Matching<'_, S> {
         let stands = |waiting: &Waiting| stands(self.clients, waiting);
         let pools = self.pools.pools.iter();
         pools
-            .map(|pool| pool.lanes.count(LaneName::Long, stands))
+            .map(|pool| pool.queues.count(QueueName::Long, stands))
             .sum()
     }
 
-    /// True if a client's statement goes to the high lane because its reply is known to be short,
-    /// by its shape or as that of a write, and slow readers keep more than they may.
+    /// True if a client's statement goes to the high queue because its reply is taken for short,
+    /// and slow readers have used up their share: by its digest, as that of a write, or, where
+    /// nobody knows its text, because its client has had a reply meanwhile. On a single backend all
+    /// wait in order.
     pub(crate) fn goes_before_slow(&self, key: ClientId) -> bool {
-        self.is_over_share()
+        self.is_squeezed()
+            && self.shared.budget.share(self.index) > 1
             && self.clients.get(key).is_some_and(|client| {
-                let limits = &self.settings.users[client.user as usize].limits;
+                let limits = &self.settings.users[client.user()].limits;
                 client.place.priority.unwrap_or(limits.priority) != Priority::Low
-                    && (client.statement.has_short_reply() || self.shapes.are_short(client.shape()))
+                    && (client.statement.has_short_reply()
+                        || self.known_digests.are_short(client.session_digest())
+                        || self.slow_readers.is_proven(key) && !self.is_long(key))
             })
     }
 
-    /// Puts those into the high lane that are known to be short and came when slow readers did not
-    /// keep so much from others: what is in front of them in the low lane may wait for long. Who
+    /// True if one of the texts that nobody knows may be tried, beside a reserve and readers that
+    /// have used up their share.
+    fn tries_texts(&self) -> bool {
+        self.is_squeezed()
+            && self.shared.budget.reserved(self.index) > 0
+            && !self.slow_readers.has_trial(self.clients)
+    }
+
+    /// True if nobody knows a client's text, none is tried, and a backend besides the reserve is
+    /// free for it, while slow readers have used up their share: it goes to the high queue, as one
+    /// that is taken for short.
+    pub(crate) fn may_try(&self, key: ClientId) -> bool {
+        let client = self.clients.get(key);
+        self.tries_texts()
+            && !(self.shared.budget).is_reserve_reached(self.index, self.pools.unused(), 0)
+            && !self.is_long(key)
+            && client.is_some_and(|client| {
+                let limits = &self.settings.users[client.user()].limits;
+                client.place.priority.unwrap_or(limits.priority) != Priority::Low
+            })
+    }
+
+    /// Puts the last come of the low queues whose text may be tried into the high one; it is
+    /// returned.
+    pub(crate) fn put_trial_first(&mut self) -> Option<ClientId> {
+        let longest = self.settings.slow_reader_max * TRIAL_WAITS;
+        let last = |queues: &Queues| {
+            let mut low = queues.last_of(QueueName::Low, longest, self.now).copied();
+            low.find(|waiting| stands(self.clients, waiting) && self.may_try(waiting.client))
+        };
+        let pools = self.pools.pools.iter().enumerate();
+        let found = pools.filter_map(|(pool, of)| Some((last(&of.queues)?, pool)));
+        let (tried, pool) = found.max_by_key(|(waiting, _)| waiting.since)?;
+        let queues = &mut self.pools.pools[pool].queues;
+        queues.raise(|waiting| *waiting == tried);
+        Some(tried.client)
+    }
+
+    /// Puts those into the high queue that are taken for short and came when slow readers did not
+    /// keep so much from others: what is in front of them in the low queue may wait for long. Who
     /// has been moved is returned.
     pub(crate) fn put_short_first(&mut self) -> Vec<ClientId> {
         let mut moved = Vec::new();
         for pool in 0..self.pools.pools.len() {
-            let mut lanes = std::mem::take(&mut self.pools.pools[pool].lanes);
+            let mut queues = std::mem::take(&mut self.pools.pools[pool].queues);
             let goes_first = |waiting: &Waiting| {
                 stands(self.clients, waiting) && self.goes_before_slow(waiting.client)
             };
-            let raised = lanes.raise(goes_first).into_iter();
+            let raised = queues.raise(goes_first).into_iter();
             moved.extend(raised.map(|waiting| waiting.client));
-            self.pools.pools[pool].lanes = lanes;
+            self.pools.pools[pool].queues = queues;
         }
         moved
     }
@@ -232,10 +289,12 @@ impl<S> Matching<'_, S> {
         let Some(client) = self.clients.get(key) else {
             return false;
         };
-        let reports = |command: &InFlight| matches!(command.purpose, Purpose::Reports(_));
+        let reports = |command: &InFlight| {
+            matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
+        };
         let asks = !backend.flight().is_empty();
-        let elsewhere = backend.schema == SchemaThere::Another
-            || !can_restore(&backend.session, &client.session);
+        let elsewhere =
+            backend.is_in_another_schema() || !can_restore(&backend.session, &client.session);
         let unsure = elsewhere || backend.flight().iter().any(reports);
         let ends = asks && !client.is_held() && !backend.in_transaction();
         let pool = client.pool as usize;
@@ -249,10 +308,11 @@ impl<S> Matching<'_, S> {
         else {
             return false;
         };
-        let limits = &self.settings.users[client.user as usize].limits;
+        let limits = &self.settings.users[client.user()].limits;
         limits.high_prio_mode == Mode::None
             && client.state() == ClientState::Idle
             && backend.flight().is_empty()
+            && !backend.is_reader()
             && self.running.is_full_of_held(self.shared, self.settings)
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::config::{Settings, StoredCode};
 use crate::observe::log::{Event, note};
+use reactor::tls_errors::plain;
 use session::statement::NOT_JUDGED;
 use session::stored_code::{Besides, Names, Object, resolve};
 use sql::classify::stored::{Definition, fold_bare};
@@ -35,8 +36,8 @@ pub(crate) struct State {
     pub(crate) names: Arc<Names>,
     /// Objects that the last look found.
     found: Vec<Object>,
-    /// Objects that the look before found and the last one did not, beside a definition under way:
-    /// MariaDB does not show the triggers of a table just while it is renamed.
+    /// Objects that looks before found and the last one did not, each beside a definition under
+    /// way: MariaDB does not show the triggers of a table just while it is renamed.
     before: Vec<Object>,
     besides: Besides,
     /// Definitions of statements through the pool that are under way.
@@ -187,10 +188,7 @@ impl CodeCatalogue {
             let looks = state.looks;
             news = news && state.too_much.replace(looks).is_none();
             if news {
-                say_too_much(&format!(
-                    "{DEFINITIONS_MAX} definitions of triggers, views and routines have not been \
-                     read back from the server"
-                ));
+                say_too_much(&too_many("not yet read back from the server"));
             }
         } else {
             state.coming.push(Defining {
@@ -275,11 +273,22 @@ impl CodeCatalogue {
         state.unseen = unseen;
         let titles: BTreeSet<&str> = found.iter().map(|one| &*one.title).collect();
         let overlaps = !state.coming.is_empty();
-        let mut before = std::mem::take(&mut state.found);
+        let mut before = std::mem::take(&mut state.before);
+        before.append(&mut state.found);
         before.retain(|one| overlaps && !titles.contains(&*one.title));
+        if before.len() > DEFINITIONS_MAX {
+            before.clear();
+            if state.too_much.replace(number).is_none() {
+                say_too_much(&too_many("seen by the look before and not by this one"));
+            }
+        }
         (state.found, state.before, state.besides) = (found, before, besides);
         self.publish(&mut state);
     }
+}
+
+fn too_many(what: &str) -> String {
+    format!("{DEFINITIONS_MAX} definitions of triggers, views and routines are {what}")
 }
 
 /// Logs that there is more code than is read.
@@ -329,7 +338,7 @@ pub(crate) fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object
     let name = String::from_utf8_lossy(&path.name).into_owned();
     let shown = String::from_utf8_lossy(&schema);
     Object {
-        title: format!("{kind:?} of {shown}.{name}, being defined").to_lowercase(),
+        title: format!("{} of {shown}.{name}, being defined", plain(&kind)).to_lowercase(),
         kind,
         schema,
         name: path.name,
@@ -386,36 +395,53 @@ mod tests {
         assert_eq!(catalogue.lock().coming.len(), 0);
     }
 
-    #[test]
-    fn what_a_look_beside_a_definition_has_not_found_stays_until_the_next() {
-        let catalogue = CodeCatalogue::empty();
-        let scanned = body(b"DO GET_LOCK('l', 1)", LexMode::default(), &BTreeSet::new());
-        let takes = |table: &[u8]| Object {
+    /// A trigger that takes a lock, on this table of `shop`.
+    fn takes(table: &[u8]) -> Object {
+        Object {
             kind: Defined::Trigger,
             schema: fold(b"shop"),
             name: fold(table),
-            title: "trigger shop.tr".into(),
-            scanned: scanned.clone(),
-        };
+            title: format!("trigger on {}", String::from_utf8_lossy(table)),
+            scanned: body(b"DO GET_LOCK('l', 1)", LexMode::default(), &BTreeSet::new()),
+        }
+    }
+
+    /// Looks once, and finds these.
+    fn look(catalogue: &CodeCatalogue, found: Vec<Object>) {
         let look = catalogue.looks();
-        catalogue.looked(
-            look,
-            (vec![takes(b"orders")], Besides::default()),
-            String::new(),
-        );
+        catalogue.looked(look, (found, Besides::default()), String::new());
+    }
+
+    #[test]
+    fn what_looks_beside_definitions_have_not_found_stays_until_one_beside_none() {
+        let catalogue = CodeCatalogue::empty();
+        look(&catalogue, vec![takes(b"orders")]);
         assert!(reaches(&catalogue));
-        // While a table is renamed, the server shows its trigger nowhere.
-        let look = catalogue.looks();
+        // While a table is renamed, the server shows its trigger nowhere; and then once more.
         let number = catalogue.defines(trigger(0));
-        catalogue.looked(look, Default::default(), String::new());
+        look(&catalogue, Vec::new());
+        assert!(reaches(&catalogue));
+        look(&catalogue, Vec::new());
         assert!(reaches(&catalogue));
         catalogue.is_defined(number);
-        let look = catalogue.looks();
-        catalogue.looked(
-            look,
-            (vec![takes(b"sold")], Besides::default()),
-            String::new(),
-        );
+        look(&catalogue, vec![takes(b"sold")]);
+        assert!(!reaches(&catalogue));
+    }
+
+    #[test]
+    fn more_that_looks_have_not_found_again_than_is_kept_makes_every_statement_one_with_code() {
+        let catalogue = CodeCatalogue::empty();
+        let number = catalogue.defines(trigger(0));
+        let many = |count| (0..count).map(|n| takes(format!("t{n}").as_bytes()));
+        look(&catalogue, many(DEFINITIONS_MAX).collect());
+        look(&catalogue, Vec::new());
+        assert!(!reaches(&catalogue), "the bound is not passed yet");
+        look(&catalogue, vec![takes(b"one more")]);
+        look(&catalogue, Vec::new());
+        assert!(reaches(&catalogue));
+        assert!(catalogue.lock().before.is_empty());
+        catalogue.is_defined(number);
+        look(&catalogue, Vec::new());
         assert!(!reaches(&catalogue));
     }
 

@@ -29,8 +29,7 @@ fn plain_texts_alone_are_edges() {
     }
 }
 
-use crate::backend::{Backend, InFlight, Purpose};
-use crate::client::Pipelining;
+use crate::backend::{Backend, ForSession, InFlight};
 use crate::group::tokens::ClientId;
 use reactor::Time;
 use session::state::Session;
@@ -77,7 +76,7 @@ impl Bench {
     fn needs_none(&mut self, sql: &str) -> bool {
         let mut command = Vec::new();
         wire::attributes::put_query(&mut command, Form::Plain, sql.as_bytes());
-        self.client.input = None;
+        self.client.forget_input();
         self.client.keep_input(&command);
         self.alone(None).may_need_no_backend()
     }
@@ -102,7 +101,7 @@ fn a_plain_begin_needs_no_backend_and_other_texts_do() {
 fn the_end_of_a_transaction_that_no_backend_knows_is_reported_to_who_is_told() {
     let mut bench = Bench::new();
     assert_eq!(bench.alone(None).reports_of_edge(Edge::Begin), Some(vec![]));
-    bench.client.pipelining = Pipelining::NotWhileBeginIsDeferred;
+    bench.client.defer_begin();
     assert_eq!(bench.alone(None).reports_of_edge(Edge::Begin), Some(vec![]));
     bench.is_on = false;
     assert_eq!(bench.alone(None).reports_of_edge(Edge::End), None);
@@ -117,7 +116,11 @@ fn a_client_is_about_to_leave_while_its_backend_is_asked_outside_of_a_transactio
         !bench.alone(Some(&backend)).is_about_to_leave(),
         "nothing is asked"
     );
-    backend.expect(InFlight::own(None, Purpose::Warnings, ReplyShape::Results));
+    backend.expect(InFlight::own(
+        None,
+        ForSession::Warnings,
+        ReplyShape::Results,
+    ));
     assert!(bench.alone(Some(&backend)).is_about_to_leave());
 }
 

@@ -21,7 +21,7 @@
 use crate::backend::dial::{Dial, DialStep, put_quit};
 use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, Purpose};
-use crate::buffers::transport::Transport;
+use crate::client::buffers::transport::Transport;
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, KillConnectionId};

@@ -13,6 +13,7 @@ use crate::backend::pools::BackendPools;
 use crate::client::ClientState;
 use crate::client::clients::Clients;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::server::fleet::hash_of;
 use crate::statements::kill::jobs::{Aim, Job, KillAsk, KillEnd};
 use reactor::Slots;
 
@@ -50,7 +51,7 @@ impl<S> Backend<S> {
         let alone = flight.all(|c| c.owner == Some(victim));
         alone.then(|| Job {
             asker: ask.asker,
-            at: self.at.clone(),
+            at: self.at().clone(),
             pool: self.pool,
             thread: self.thread,
             aim,
@@ -79,8 +80,11 @@ impl KillAsk {
         use ClientState::{Accepted, Greeted, Proving, Verifying};
         let proven =
             !matches!(state, Accepted | Greeted | Proving | Verifying) && client.is_known();
-        let theirs = (self.user.as_ref())
-            .is_none_or(|asker| proven && pool.is_some_and(|pool| pool.key.user == *asker));
+        let user = pool.map(|pool| &pool.key.user);
+        let theirs = match self.account {
+            Some(hash) => proven && user.is_some_and(|user| hash_of(user) == hash),
+            None => (self.user.as_ref()).is_none_or(|asker| proven && user == Some(asker)),
+        };
         if !theirs {
             return Fate::Ended(KillEnd::NotOwner(self.id));
         }
@@ -159,7 +163,9 @@ mod tests {
         fn new() -> (Bench, ClientId) {
             let mut client = Client::of_tests(NOW, Rc::default());
             assert!(client.change_state(ClientState::Idle, NOW));
-            (client.login, client.id, client.proof) = (None, ID, Proof::Given);
+            client.login = None;
+            client.set_id(ID);
+            client.let_in_as(0);
             let mut bench = Bench {
                 clients: Clients::default(),
                 backends: Slots::default(),
@@ -177,7 +183,7 @@ mod tests {
             assert!(client.change_state(ClientState::Running, NOW));
             let backend = self.backends.get_mut(backend_id).unwrap();
             backend.thread = 42;
-            client.binding.bind(&mut backend.binding, (key, backend_id));
+            client.bind(backend, (key, backend_id));
             for owner in [key].iter().chain(others) {
                 let sent = InFlight::own(Some(*owner), Purpose::Statement, ReplyShape::Results);
                 backend.expect(sent);
@@ -191,6 +197,7 @@ mod tests {
                 id: ID,
                 query,
                 user: user.map(str::to_owned),
+                account: None,
             };
             ask.fate(&self.clients, &self.backends, &self.pools)
         }
@@ -205,7 +212,11 @@ mod tests {
             format!("{denied:?}")
         );
         assert!(matches!(bench.fate(false, Some("app")), Fate::Close(victim) if victim == key));
-        bench.clients.get_mut(key).unwrap().proof = Proof::Missing;
+        bench
+            .clients
+            .get_mut(key)
+            .unwrap()
+            .set_proof(Proof::Missing);
         assert!(matches!(
             bench.fate(false, Some("app")),
             Fate::Ended(KillEnd::NotOwner(ID))

@@ -23,6 +23,19 @@ pub struct KillAsk {
     /// The killer's account on the server; nobody else's clients are its to kill. `None`: an
     /// administrator, who may end anybody's.
     pub(crate) user: Option<String>,
+    /// Hash of that account, where a client of another pool of the fleet is the killer.
+    pub(crate) account: Option<u32>,
+}
+
+impl KillAsk {
+    /// Words of the log about who has said it.
+    pub(crate) fn said_by(&self) -> String {
+        match &self.user {
+            Some(user) => format!("said by a client of '{user}'"),
+            None if self.account.is_some() => "said by a client of another pool".to_owned(),
+            None => "said at the console".to_owned(),
+        }
+    }
 }
 
 /// End of a KILL.

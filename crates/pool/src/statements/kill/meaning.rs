@@ -11,6 +11,7 @@
 
 use crate::client::clients::FIRST_ID;
 use crate::group::shared::Shared;
+use crate::server::fleet::IDS;
 use crate::statements::kill::jobs::{Asker, KillAsk};
 use sql::kill::{Kill, Victim};
 use sql::lex::Server;
@@ -20,7 +21,21 @@ impl Shared {
     /// The group in which the client with this id is, if there is one: ids begin at [`FIRST_ID`],
     /// and each group counts in steps of the number of groups.
     pub(crate) fn group_of_client(&self, id: u32) -> usize {
-        id.saturating_sub(FIRST_ID) as usize % self.groups
+        let number = id.saturating_sub(FIRST_ID);
+        let own = if self.fleet.is_some() {
+            number % IDS
+        } else {
+            number
+        };
+        own as usize % self.groups
+    }
+
+    /// The first id of clients here, and how many there are: in a fleet each seat has its own.
+    pub(crate) fn ids(&self) -> (u32, u32) {
+        match &self.fleet {
+            Some(fleet) => (FIRST_ID + fleet.seat() * IDS, IDS),
+            None => (FIRST_ID, FIRST_ID),
+        }
     }
 
     /// Notes the server's number of a backend that has logged in.
@@ -82,6 +97,7 @@ impl Killer<'_> {
             id,
             query: kill.query,
             user: Some(self.user.to_owned()),
+            account: None,
         };
         let group = shared.group_of_client(id);
         Meant::Client { group, ask }

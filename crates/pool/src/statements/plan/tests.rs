@@ -1,8 +1,7 @@
 //! Tests of plans, without a group.
 
 use super::*;
-use crate::backend::{Backend, InFlight, Purpose};
-use crate::client::Pipelining;
+use crate::backend::{Backend, ForSession, InFlight};
 use crate::errors::reasons::PinReason;
 use crate::group::tokens::ClientId;
 use crate::pair::view::ClientView;
@@ -23,10 +22,12 @@ struct Bench {
     backend: Option<Backend<()>>,
     /// The backend of its last statement is idle.
     last_is_idle: bool,
+    last_is_reader: bool,
     server: ServerFacts,
     catalogue: CodeCatalogue,
     seen: Seen,
     policy: StoredCode,
+    reads_elsewhere: bool,
 }
 
 const LAST: BackendId = BackendId::from_parts(7, 0);
@@ -43,10 +44,12 @@ impl Bench {
             client,
             backend: None,
             last_is_idle: false,
+            last_is_reader: false,
             server,
             catalogue: CodeCatalogue::empty(),
             seen: Seen::default(),
             policy: StoredCode::Pin,
+            reads_elsewhere: false,
         }
     }
 
@@ -74,8 +77,11 @@ impl Bench {
             gtid: None,
             pipelines: true,
             digests: false,
+            reads_elsewhere: self.reads_elsewhere,
             guarded: false,
-            last_backend: &|| self.last_is_idle.then_some(LAST),
+            last_backend: &|asks_only| {
+                (self.last_is_idle && (!self.last_is_reader || asks_only())).then_some(LAST)
+            },
         })
     }
 
@@ -130,6 +136,26 @@ impl Bench {
 }
 
 #[test]
+fn an_execution_that_is_not_whole_is_tied_to_the_writer_as_its_text_is() {
+    let mut bench = Bench::new();
+    bench.reads_elsewhere = true;
+    for (sql, place) in [
+        ("SELECT a FROM t WHERE b = ? FOR UPDATE", Why::Locks),
+        ("SELECT ?, @@hostname", Why::Server),
+        ("SELECT a FROM t WHERE b = ?", Why::NoSelect),
+    ] {
+        for flags in [0, 1] {
+            let Plan::Run(run) = bench.execution(Command::StmtExecute, sql, flags) else {
+                panic!("{sql}");
+            };
+            let is_read = place == Why::NoSelect && flags == 1;
+            let expected = if is_read { Why::Session } else { place };
+            assert_eq!(run.statement.place, expected, "{sql} {flags}");
+        }
+    }
+}
+
+#[test]
 fn a_plain_text_runs_as_it_is() {
     let run = Bench::new().run("SELECT 1 FROM t");
     assert_eq!((run.instead, run.back), (None, None));
@@ -147,7 +173,7 @@ fn a_begin_is_answered_and_a_commit_that_ends_something_runs() {
         matches!(begun, Plan::Reply(OwnReply::Ok(Some(Edge::Begin), _))),
         "{begun:?}"
     );
-    bench.client.pipelining = Pipelining::NotWhileBeginIsDeferred;
+    bench.client.defer_begin();
     bench.client.interrupt();
     assert!(!bench.run("COMMIT").asks_insert_id);
 }
@@ -158,7 +184,7 @@ fn a_text_waits_until_its_backend_has_told_what_it_may_leave() {
     let mut backend = Backend::of_tests(Time(1), Rc::default());
     backend.expect(InFlight::own(
         Some(ClientId::from_parts(1, 0)),
-        Purpose::Warnings,
+        ForSession::Warnings,
         ReplyShape::Results,
     ));
     bench.backend = Some(backend);
@@ -202,6 +228,16 @@ fn who_asks_about_the_statement_before_goes_back_or_gets_what_is_known() {
     let there = bench.run("SELECT FOUND_ROWS()");
     assert_eq!((there.back, there.instead), (Some(LAST), None));
     assert_eq!(bench.run("SELECT 1").back, None, "it asks nothing");
+    bench.last_is_reader = true;
+    assert_eq!(bench.run("SELECT FOUND_ROWS()").back, Some(LAST));
+    bench.defines("CREATE PROCEDURE p() UPDATE orders SET a = FOUND_ROWS()");
+    for sql in ["CALL p()", "DELETE FROM t WHERE a = FOUND_ROWS()"] {
+        let elsewhere = bench.plan(sql);
+        assert!(
+            matches!(elsewhere, Plan::Refuse(Refusal::PreviousGone)),
+            "{elsewhere:?}"
+        );
+    }
 }
 
 #[test]
@@ -237,7 +273,7 @@ fn what_a_text_sets_is_noted_for_when_it_is_sent() {
 #[test]
 fn the_id_of_a_client_stands_in_its_text() {
     let mut bench = Bench::new();
-    bench.client.id = 1234;
+    bench.client.set_id(1234);
     let instead = bench.run("SELECT CONNECTION_ID()").instead.unwrap();
     assert!(String::from_utf8_lossy(&instead).contains("1234"));
 }

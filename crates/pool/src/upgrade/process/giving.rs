@@ -12,15 +12,14 @@
 use crate::group::Group;
 use crate::group::clients::departing::{BATCH_CLIENTS, Going};
 use crate::group::tokens::{ClientId, UPGRADE};
-use crate::upgrade::channel::{Channel, Come};
-use crate::upgrade::frames::{ClientRecords, Frame};
 use crate::upgrade::process::{Progress, STEP_MAX, name_of_group};
 use crate::upgrade::record::Stays;
-use reactor::handover::{self, DESCRIPTORS_MAX, Peer};
+use handover::{Channel, ClientRecords, Come, DESCRIPTORS_MAX, Frame, Peer, Record};
 use reactor::{Key, Net, RealNet, Time, Token};
 use session::global_defaults::GlobalDefaults;
 use session::record::PeerDefaults;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Display;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +55,7 @@ impl Batch {
             true => since,
             false => self.since.min(since),
         };
-        self.bytes += record.len();
+        self.bytes += record.bytes();
         self.keys.push(key);
         self.records.push(record);
     }
@@ -311,10 +310,11 @@ impl Giving {
         if !batch.keys.is_empty() {
             return self.send_batch(group, batch);
         }
-        let mut bytes = Vec::new();
-        PeerDefaults::put(&mut bytes, defaults);
+        let cannot = |why: &dyn Display| format!("group {} cannot send: {why}", self.index);
+        let bytes = PeerDefaults::of(defaults).to_bytes();
+        let bytes = bytes.map_err(|error| cannot(&error))?;
         let sent = self.channel.send(&Frame::GlobalDefaults(bytes), &[]);
-        sent.map_err(|error| format!("group {} cannot send: {error}", self.index))?;
+        sent.map_err(|error| cannot(&error))?;
         self.defaults_sent.insert(defaults.version());
         Ok(Time(0))
     }

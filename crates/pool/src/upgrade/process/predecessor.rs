@@ -11,11 +11,9 @@
 use crate::config::reload::limits_of_users;
 use crate::group::shared::{Order, Shared};
 use crate::observe::log::{Event, note};
-use crate::upgrade::channel::{Channel, Come};
-use crate::upgrade::frames::{Frame, VERSION};
 use crate::upgrade::process::{LISTEN_EVERY, Progress, STEP_MAX, Steps, rules};
 use crate::upgrade::process::{RELEASE_MAX, name_of_process, take_released};
-use reactor::handover::{self, Peer};
+use handover::{Channel, Come, Frame, Peer, VERSION};
 use reactor::{Right, Sender, Time};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -122,7 +120,7 @@ impl Predecessor {
                 is_said = true;
                 Order::CloseListeners.tell_all(&self.orders);
                 self.wait_until(|steps| steps.closed.len() == self.orders.len());
-                let refused = Frame::Refused { why: why.into() };
+                let refused = Frame::refusal(why);
                 let holder = holder.unwrap_or_default();
                 let then = format!("until they end; process {holder} accepts");
                 self.end_channel(&refused, peer, why, &then);
@@ -145,7 +143,7 @@ impl Predecessor {
         self.progress.steps().is_on = false;
         let told = match is_silent {
             true => Frame::Right,
-            false => Frame::Refused { why: why.into() },
+            false => Frame::refusal(why),
         };
         self.end_channel(&told, peer, why, "and accepts again");
     }
@@ -192,7 +190,7 @@ impl Predecessor {
         let mut channel = Channel::waiting(socket, Some(STEP_MAX)).map_err(words)?;
         let refuse = |channel: &mut Channel, why: String| {
             if channel.is_sent() {
-                let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
+                let _ = channel.send(&Frame::refusal(&why), &[]);
             }
             Err(why)
         };
@@ -228,7 +226,7 @@ impl Predecessor {
             return refuse(&mut channel, why);
         }
         self.right.offer();
-        let rules = channel.send(&rules::message(&self.shared), &[]);
+        let rules = rules::message(&self.shared).and_then(|rules| channel.send(&rules, &[]));
         let sent = rules.and_then(|()| channel.send(&Frame::Right, &[]));
         let sent = sent.map_err(words);
         let why = match sent.and_then(|()| next(&mut channel)) {
@@ -263,7 +261,7 @@ impl Predecessor {
                 && rules.as_ref() != Some(&now)
             {
                 // Where that fails, so does what is received.
-                let _ = channel.send(&rules::message(&self.shared), &[]);
+                let _ = rules::message(&self.shared).and_then(|rules| channel.send(&rules, &[]));
                 rules = Some(now);
             }
             match self.lock().as_mut().map(Channel::receive).transpose()? {

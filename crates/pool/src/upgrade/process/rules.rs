@@ -6,36 +6,30 @@
 use crate::config::UserLimit;
 use crate::config::reload::{limits_of_users, set_of_user};
 use crate::group::shared::Shared;
-use crate::limits::rules;
+use crate::limits::rules::{self, RuleRecord};
 use crate::observe::log::{Event, note};
-use crate::upgrade::frames::Frame;
+use handover::{Frame, Record};
 use reactor::Time;
-use session::record::{Read, put_list, read_list, read_text};
-use wire::packet::{Reader, put_lenenc_bytes};
+use std::io;
 
 /// All rules of this process, as a message.
-pub(crate) fn message(shared: &Shared) -> Frame {
-    let mut out = Vec::new();
-    rules::put(&mut out, &shared.rules.get(), Time::now());
-    put_list(&mut out, limits_of_users(shared).iter(), |out, limit| {
-        let value = limit.value.as_deref().unwrap_or_default();
-        for text in [&*limit.user, &*limit.name, value] {
-            put_lenenc_bytes(out, text.as_bytes());
-        }
-    });
-    Frame::Rules(out)
+///
+/// # Errors
+/// They have no form as bytes.
+pub(crate) fn message(shared: &Shared) -> io::Result<Frame> {
+    let rules = rules::records(&shared.rules.get(), Time::now());
+    let bytes = (rules, limits_of_users(shared)).to_bytes();
+    bytes.map(Frame::Rules).map_err(io::Error::other)
 }
 
 /// Follows the rules of the process before.
 pub(crate) fn take_over(shared: &Shared, bytes: &[u8]) {
-    let reader = &mut Reader::new(bytes);
-    let read = rules::read(reader, Time::now()).and_then(|rules| Ok((rules, limits(reader)?)));
     let wrong = |why: &dyn std::fmt::Display| {
         let text = format_args!("a rule of the process before does not hold here: {why}");
         note(Event::UpgradeFailed, text);
     };
-    let (rules, limits) = match read {
-        Ok(read) => read,
+    let (rules, limits) = match <(Vec<RuleRecord>, Vec<UserLimit>)>::from_bytes(bytes) {
+        Ok((rules, limits)) => (rules::of_records(rules, Time::now()), limits),
         Err(why) => return wrong(&why),
     };
     shared.rules.take_over(rules);
@@ -54,18 +48,4 @@ pub(crate) fn take_over(shared: &Shared, bytes: &[u8]) {
             wrong(&why);
         }
     }
-}
-
-fn limits(reader: &mut Reader<'_>) -> Read<Vec<UserLimit>> {
-    let text = |reader: &mut Reader<'_>| -> Read<String> {
-        let text = read_text(reader, "a text")?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    };
-    read_list(reader, "limits", |reader| {
-        Ok(UserLimit {
-            user: text(reader)?,
-            name: text(reader)?,
-            value: Some(text(reader)?),
-        })
-    })
 }

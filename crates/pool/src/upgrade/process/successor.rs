@@ -8,10 +8,8 @@
 
 use crate::group::shared::{Order, Shared};
 use crate::observe::log::{Event, note};
-use crate::upgrade::channel::{Channel, Come};
-use crate::upgrade::frames::{Frame, VERSION};
 use crate::upgrade::process::{LISTEN_EVERY, STEP_MAX, name_of_process, rules, take_released};
-use reactor::handover::{self, Peer};
+use handover::{Channel, Come, Frame, Peer, VERSION};
 use reactor::{Right, Sender, Time};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -232,7 +230,7 @@ impl Before {
                 Come::Frame(Frame::Right, _) => {
                     let holder = self.right.holder().unwrap_or_default();
                     let why = format!("process {holder} accepts; end that one first");
-                    let _ = self.channel.send(&Frame::Refused { why: why.clone() }, &[]);
+                    let _ = self.channel.send(&Frame::refusal(&why), &[]);
                     return Err(wrong(&format!("goes on as before: {why}")));
                 }
                 Come::End if !take_released(&self.right) => {

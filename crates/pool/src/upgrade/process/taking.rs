@@ -9,10 +9,8 @@
 
 use crate::group::Group;
 use crate::group::tokens::{ClientId, UPGRADE, listener_token};
-use crate::upgrade::channel::{Channel, Come};
-use crate::upgrade::frames::{ClientRecords, Frame};
 use crate::upgrade::process::name_of_group;
-use reactor::handover::{self, Peer};
+use handover::{Channel, ClientRecords, Come, Frame, Peer, Record};
 use reactor::{Key, Net, RealNet, Token, socket};
 use session::record::PeerDefaults;
 use std::io;
@@ -20,7 +18,6 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use wire::packet::Reader;
 
 /// Addresses at which a group is to listen, in the order of the settings.
 #[derive(Clone, Debug)]
@@ -124,7 +121,7 @@ impl Taking {
                 if let Some(channel) = &mut self.channel
                     && channel.is_sent()
                 {
-                    let _ = channel.send(&Frame::Refused { why }, &[]);
+                    let _ = channel.send(&Frame::refusal(&why), &[]);
                 }
                 false
             }
@@ -160,7 +157,7 @@ impl Taking {
                     self.listen(group, sockets)?;
                 }
                 Come::Frame(Frame::GlobalDefaults(bytes), _) => {
-                    let defaults = PeerDefaults::read(&mut Reader::new(&bytes));
+                    let defaults = PeerDefaults::from_bytes(&bytes);
                     self.defaults
                         .push(defaults.map_err(|error| error.to_string())?);
                 }
@@ -239,7 +236,7 @@ impl Taking {
         let Some(channel) = &mut self.channel else {
             return Err("nobody is there to be answered".into());
         };
-        let sent = channel.send(&Frame::Taken(verdicts), &[]);
+        let sent = channel.send(&Frame::taken(verdicts), &[]);
         match sent {
             Ok(()) if channel.is_sent() => Ok(()),
             Ok(()) => {

@@ -1,28 +1,33 @@
 //! Records from values, values from records, and bytes that are none.
 use super::*;
 use crate::auth::login::Login;
-use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Reports};
-use crate::buffers::transport::Transport;
-use crate::client::Pipelining;
+use crate::auth::secret::Secret;
+use crate::backend::{BackendState, Endpoint, ForBackend, InFlight, Reports};
+use crate::client::buffers::transport::Transport;
+use crate::client::identity::Carried;
 use crate::client::place::Arrival;
 use crate::errors::reasons::PinReason;
 use crate::group::scripted::tls_record;
 use crate::group::tokens::{BackendId, ClientId};
 use reactor::{Address, Time};
+use session::global_defaults::GlobalDefaults;
 use session::last_gtid::LastGtid;
-use session::prepared::{Definition, HeldRecord, Statements};
+use session::meter::Meter;
+use session::prepared::{Definition, LongData, OnBackend, Statements};
+use session::record::PeerDefaults;
 use sql::classify::{PinCause, classify};
 use sql::lex::LexMode;
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::command::ReplyShape;
 use wire::compressed::{Body, FrameHeader};
+use wire::execution::{TypeList, Types};
 use wire::track::Bound;
 
 fn idle() -> Client<()> {
     let mut client = Client::moving(Transport::plain((), false), Time(1), Rc::default());
     assert!(client.change_state(ClientState::Idle, Time(2)));
-    client.proof = crate::client::Proof::Given;
+    client.set_proof(crate::client::Proof::Given);
     client
 }
 
@@ -35,8 +40,15 @@ fn full() -> Client<()> {
     let user = [(b"a"[..].into(), b"1".to_vec())];
     session.set_user_variables(session.user_variables().with(&user, &meter));
     client.session = Rc::new(session);
-    (client.id, client.capabilities, client.extended) = (1 << 30 | 7, 0xF0F0, 3);
-    (client.collation, client.seq, client.changes_failed) = (45, 1, 2);
+    client.capabilities = 0xF0F0;
+    client.take_carried(Carried {
+        id: 1 << 30 | 7,
+        collation: 45,
+        seq: 1,
+        changes_failed: 2,
+        extended: 3,
+        statements_made: 12,
+    });
     client.place.priority = Some(Priority::Low);
     client
         .transport
@@ -45,8 +57,7 @@ fn full() -> Client<()> {
     client.transport.set_compression(Some(compression));
     client.keep_input(b"\x05\0\0\0\x03DO");
     client.last.insert_id = 77;
-    client.pipelining = Pipelining::NotWhileBeginIsDeferred;
-    client.statements_made = 12;
+    client.defer_begin();
     client.place.arrival = Arrival::at(Time(9_000_000_000));
     let define = |sql: &[u8]| {
         let class = classify(sql, LexMode::default());
@@ -54,24 +65,16 @@ fn full() -> Client<()> {
     };
     let mut prepared = Statements::default();
     for id in [3, 12] {
-        let mut bytes = Vec::new();
-        put_lenenc(&mut bytes, id);
-        bytes.extend_from_slice(&[2, 1, 0]);
-        put_lenenc_bytes(&mut bytes, b"SELECT ?");
-        put_bool(&mut bytes, false);
-        Session::default().put_record(&mut bytes);
-        put_option(&mut bytes, Some(&b"\x03\0"[..]), put_lenenc_bytes);
-        put_option(&mut bytes, Some(&b"long"[..]), put_lenenc_bytes);
-        let held = HeldRecord::read_record(&mut Reader::new(&bytes), None, |reader| {
-            let there = [PeerDefaults::default()];
-            Session::read_record(
-                reader,
-                &there,
-                &GlobalDefaults::default(),
-                &Meter::default(),
-            )
-        });
-        prepared.take_record(held.unwrap(), define(b"SELECT ?"));
+        let header = wire::reply::Prepared {
+            id,
+            columns: 2,
+            params: 1,
+            warnings: 0,
+        };
+        prepared.note_new(id, define(b"SELECT ?"), Some(header));
+        prepared.remember(id, Types::Sent(TypeList::plain(&[3, 0])));
+        prepared.get_mut(id).unwrap().long =
+            Some(Box::new(LongData::new(b"long".to_vec(), &Meter::default())));
     }
     prepared.last = Some(12);
     client.prepared = Some(Box::new(prepared));
@@ -81,11 +84,7 @@ fn full() -> Client<()> {
 #[test]
 fn tls_goes_along_and_nobody_loses_it_on_the_way() {
     let mut client = idle();
-    let put_it = |client: &Client<()>| {
-        let mut out = Vec::new();
-        put(&mut out, client, &beside(None));
-        out
-    };
+    let put_it = |client: &Client<()>| bytes_of(client, &beside(None)).unwrap();
     assert!(read_it(&put_it(&client)).unwrap().tls.is_none());
     let tls = Tls::read_record(&tls_record(1)).unwrap();
     client.transport.set_tls(tls);
@@ -133,13 +132,14 @@ fn beside(gtid: Option<&LastGtid>) -> Beside<'_> {
     }
 }
 
-fn read_it(bytes: &[u8]) -> Read<Arrived> {
+fn read_it(bytes: &[u8]) -> Result<Arrived, NotHere> {
     read(
         bytes,
         Here {
             peer_defaults: &[PeerDefaults::default()],
             defaults: &GlobalDefaults::default(),
-            meters: (&Meter::default(), &Meter::default()),
+            variables: &Meter::default(),
+            conditions: &Meter::default(),
         },
     )
 }
@@ -149,15 +149,15 @@ fn a_client_is_read_as_it_was_written() {
     let client = full();
     let mut gtid = LastGtid::default();
     gtid.set(b"0-1-7");
-    let mut out = Vec::new();
-    put(&mut out, &client, &beside(Some(&gtid)));
+    let out = bytes_of(&client, &beside(Some(&gtid))).unwrap();
     let arrived = read_it(&out).unwrap();
     assert_eq!(arrived.user, "app");
     assert_eq!(arrived.account, beside(None).account);
     assert_eq!(arrived.gtid, Some(gtid));
-    assert_eq!((arrived.id, arrived.capabilities), (1 << 30 | 7, 0xF0F0));
-    assert_eq!((arrived.extended, arrived.collation), (3, 45));
-    assert_eq!((arrived.seq, arrived.changes_failed), (1, 2));
+    let carried = arrived.carried;
+    assert_eq!((carried.id, arrived.capabilities), (1 << 30 | 7, 0xF0F0));
+    assert_eq!((carried.extended, carried.collation), (3, 45));
+    assert_eq!((carried.seq, carried.changes_failed), (1, 2));
     assert_eq!(arrived.priority, Some(Priority::Low));
     assert_eq!(arrived.address, "[::1]:7".parse().ok());
     let compression = arrived.compression.unwrap();
@@ -169,28 +169,32 @@ fn a_client_is_read_as_it_was_written() {
     assert_eq!(arrived.input, b"\x05\0\0\0\x03DO");
     assert!(arrived.begin_deferred);
     assert_eq!(
-        (arrived.statements_made, arrived.last_prepared),
+        (carried.statements_made, arrived.last_prepared),
         (12, Some(12))
     );
     assert_eq!(
         (&*arrived.program, arrived.connected),
         ("shop", Time(9_000_000_000))
     );
-    let ids: Vec<u32> = arrived.statements.iter().map(|held| held.id).collect();
+    let ids: Vec<u32> = arrived.statements.iter().map(|(held, _)| held.id).collect();
     assert_eq!(ids, [3, 12]);
-    assert_eq!(*arrived.statements[0].sql, *b"SELECT ?");
+    assert_eq!(*arrived.statements[0].0.sql, *b"SELECT ?");
+}
+
+#[test]
+fn a_password_is_in_no_record() {
+    let password = Credential::Password(Secret::from("secret"));
+    let bytes = password.to_bytes().unwrap();
+    assert_eq!(bytes, [0]);
+    assert!(Credential::from_bytes(&bytes) == Ok(Credential::Password(Secret::default())));
 }
 
 #[test]
 fn a_record_that_is_cut_off_or_garbled_makes_no_client() {
-    let mut out = Vec::new();
-    put(&mut out, &full(), &beside(None));
+    let mut out = bytes_of(&full(), &beside(None)).unwrap();
     for len in 0..out.len() {
         let error = read_it(&out[..len]).unwrap_err();
-        assert!(
-            error.to_string().contains("cannot be read"),
-            "{len}: {error}"
-        );
+        assert!(error.contains("cannot be read"), "{len}: {error}");
     }
     for at in 0..out.len() {
         let mut garbled = out.clone();
@@ -211,7 +215,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         Rc::default(),
         None,
     );
-    backend.dial = None;
+    backend.end_dial();
     assert!(!backend.goes_with(of), "it is not the client's");
     for to in [
         BackendState::Preparing,
@@ -221,15 +225,15 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         assert!(backend.change_state(to, Time(200)));
     }
     let mut client = full();
-    client.binding.bind(&mut backend.binding, (of, backend_id));
+    client.bind(&mut backend, (of, backend_id));
     backend.thread = 77;
-    backend.insert_id = None;
+    backend.forget_insert_id();
     backend.transaction.note_status(wire::status::IN_TRANS);
     backend.see_transaction(Time(150));
-    backend.leftovers = true;
+    backend.note_leftover();
     backend.conditions_of = Some(of);
-    backend.bound = Bound::Inside;
-    backend.served = true;
+    *backend.bound_mut() = Bound::Inside;
+    backend.note_served();
     let define = |sql: &[u8], session: &Session| {
         let class = classify(sql, LexMode::default());
         Rc::new(Definition::new(sql.into(), Rc::new(session.clone()), class))
@@ -239,28 +243,34 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert!(backend.goes_with(of));
     client.last.pending.warnings = true;
     client.place.give_tickets(5);
+    let lock = PinReason::Text(PinCause::UserLock);
+    client.pins.add(lock, Some(b"l".to_vec().into()), 5);
+    client.pins.add(PinReason::WideCharset, None, 9);
     client.modified = Some(Box::new(Modified {
         names: vec![b"mine".to_vec().into()],
         fresh: true,
         clock: 1,
         ..Modified::default()
     }));
-    let (mut record, mut beside_it) = (Vec::new(), Vec::new());
-    put(&mut record, &client, &beside(None));
-    put_bound_backend(&mut beside_it, &client, &backend, Time(200));
+    let record = bytes_of(&client, &beside(None)).unwrap();
+    let beside_it = bytes_of_bound(&client, &backend, Time(200)).unwrap();
     let here_is = |bytes: &[u8]| {
         let here = Here {
             peer_defaults: &[PeerDefaults::default()],
             defaults: &GlobalDefaults::default(),
-            meters: (&Meter::default(), &Meter::default()),
+            variables: &Meter::default(),
+            conditions: &Meter::default(),
         };
         let mut arrived = read(&record, here)?;
-        let backend_id = read_bound_backend(bytes, &mut arrived, here, Time(1000))?;
-        Read::Ok((arrived, backend_id))
+        let backend_id = read_bound_backend(bytes, &mut arrived, here)?;
+        Ok::<_, NotHere>((arrived, backend_id))
     };
     let (arrived, read) = here_is(&beside_it).unwrap();
     assert!(arrived.last.pending.warnings && !arrived.last.is_settled());
     assert_eq!(read.tickets, 5);
+    let (lock, reason) = (PinCause::UserLock, PinReason::WideCharset);
+    assert!(read.pins.has(lock, b"l") && read.pins.is_pinned_for(reason));
+    assert_eq!(read.pins.list()[0].since, 5);
     let modified = read.modified.unwrap();
     assert_eq!(modified.names, [b"mine".to_vec().into()]);
     assert!(modified.fresh && !modified.failed && modified.asks_clock() && modified.goes_along());
@@ -273,14 +283,14 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         Rc::default(),
     );
     assert_eq!((again.thread, again.pool), (77, 3));
-    assert_eq!(again.insert_id, None);
+    assert_eq!(again.insert_id(), None);
     assert_eq!(again.transaction, backend.transaction);
-    assert_eq!(again.transaction_seen.unwrap().since, Time(950));
-    assert!(again.leftovers);
+    assert_eq!(again.transaction_seen().unwrap().since, Time(950));
+    assert!(again.has_leftovers());
     assert_eq!(again.conditions_of, Some(of));
-    assert!(again.bound == Bound::Inside && again.served && !again.reuse.is_for_others());
+    assert!(*again.bound() == Bound::Inside && again.has_served() && !again.reuse.is_for_others());
     assert_eq!(again.state(), BackendState::CheckedOut);
-    let prepared = read.backend.prepared.into_value(define);
+    let prepared = OnBackend::of_records(read.prepared, define);
     assert_eq!(prepared.count(), 1);
     for len in 0..beside_it.len() {
         assert!(here_is(&beside_it[..len]).is_err(), "{len}");
@@ -295,10 +305,16 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let keeps: [Keep<'_>; 6] = [
         &|b| b.reports = Reports::Due(session::statement::Explanation::None),
         &|b| b.reuse.freeze(),
-        &|b| b.schema = crate::backend::SchemaThere::Another,
-        &|b| b.input = vec![1],
+        &|b| b.note_another_schema(),
+        &|b| b.give_back_input(&[1]),
         &|b| b.conditions_of = Some(ClientId::from_parts(5, 0)),
-        &|b| b.expect(InFlight::own(None, Purpose::Clearing, ReplyShape::Results)),
+        &|b| {
+            b.expect(InFlight::own(
+                None,
+                ForBackend::Clearing,
+                ReplyShape::Results,
+            ))
+        },
     ];
     for keep in keeps {
         let mut one: Backend<()> = Backend::dialling(
@@ -314,7 +330,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         ] {
             assert!(one.change_state(to, Time(2)));
         }
-        full().binding.bind(&mut one.binding, (of, backend_id));
+        full().bind(&mut one, (of, backend_id));
         assert!(one.goes_with(of) && !one.goes_with(ClientId::from_parts(5, 0)));
         keep(&mut one);
         assert!(!one.goes_with(of));
@@ -342,7 +358,7 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
         client.pins.add(reason, None, 1);
     };
     assert_eq!(stays(&pin), Some(Stays::Pinned));
-    let backend = |client: &mut Client<()>| client.binding.join(BackendId::from_parts(1, 0));
+    let backend = |client: &mut Client<()>| client.join(BackendId::from_parts(1, 0));
     assert_eq!(stays(&backend), Some(Stays::Holding));
     // What it holds can go along.
     let along = |change: &dyn Fn(&mut Client<()>)| {

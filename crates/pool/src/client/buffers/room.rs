@@ -1,4 +1,4 @@
-//! Room: how much clients hold of unfinished commands, who waits for more, and who stands in line.
+//! Room: how much clients hold of unfinished commands, who waits for more, and who is in the queue.
 //!
 //! The counts and queues behind `limits/unfinished.rs`, which says what they are for.
 //! [`InputBudget`] is shared by all groups, [`Inputs`] is a group's own. Invariant: nobody here
@@ -79,7 +79,7 @@ pub(crate) const HOLDER_MIN: usize = 4 * 1024;
 pub(crate) enum Standing {
     /// Its next bytes are read when they come.
     Reading,
-    /// It stands in the line of those that are served once in a turn.
+    /// It stands in the queue of those that are served once in a turn.
     InLine,
     /// It is being served: it may take so many bytes more.
     Served(usize),
@@ -118,7 +118,7 @@ pub(crate) struct Inputs {
     /// Those who hold more than `HOLDER_MIN`.
     pub(crate) holders: BTreeMap<ClientId, Holder>,
     /// Clients that are served once in a turn.
-    pub(crate) line: VecDeque<ClientId>,
+    pub(crate) queue: VecDeque<ClientId>,
     /// Clients that wait for room, the first to come in front.
     pub(crate) no_room: VecDeque<ClientId>,
     /// Clients whose long command waits for others' to end, the first to come in front.
@@ -154,7 +154,7 @@ impl Inputs {
 
     /// True if somebody is to be served in the next turn.
     pub(crate) fn has_line(&self) -> bool {
-        !self.line.is_empty()
+        !self.queue.is_empty()
     }
 
     /// True if somebody waits for room, or behind long commands.

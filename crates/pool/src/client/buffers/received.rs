@@ -7,8 +7,8 @@
 //! Invariants: what is known of a text is dropped with the command it belongs to; a reader's answer
 //! counts only for the buffer that it has read.
 
-use crate::buffers::room::room_for;
-use crate::buffers::text_reading::TextRead;
+use crate::client::buffers::room::room_for;
+use crate::client::buffers::text_reading::TextRead;
 use sql::lex::LexMode;
 use sql::name_set::NameSet;
 use sql::text::Seen;

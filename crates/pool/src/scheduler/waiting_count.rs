@@ -10,20 +10,21 @@
 //! A command's place is the moment at which it came, and no two have the same.
 //!
 //! Invariant: the counts of the group and of the users are changed together, when a client enters a
-//! lane ([`Line::enter`]) and when it leaves that ([`Line::leave`]), and nowhere else.
+//! queue ([`WaitingCount::enter`]) and when it leaves that ([`WaitingCount::leave`]), and nowhere
+//! else.
 
 use crate::client::Client;
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
-use crate::scheduler::lane::LaneName;
+use crate::scheduler::queue::QueueName;
 use reactor::Time;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Clients that wait in the queues of a group.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
-    /// Statements and logins in lanes.
+pub(crate) struct WaitingCount {
+    /// Statements and logins in queues.
     count: usize,
     /// Bytes of the commands of those.
     bytes: usize,
@@ -31,7 +32,7 @@ pub(crate) struct Line {
     last_place: Time,
 }
 
-impl Line {
+impl WaitingCount {
     /// Number of clients that wait.
     pub(crate) fn len(&self) -> usize {
         self.count
@@ -51,53 +52,53 @@ impl Line {
         client.place.since()
     }
 
-    /// Why a client's command of `len` bytes cannot wait in this lane, if it cannot.
+    /// Why a client's command of `len` bytes cannot wait in this queue, if it cannot.
     pub(crate) fn refusal<S>(
         &self,
         client: &Client<S>,
-        (lane, len): (LaneName, usize),
+        (queue, len): (QueueName, usize),
         settings: &Settings,
     ) -> Option<Refusal> {
-        // Who had to wait elsewhere first, or has been in a lane, came when there was room.
-        if client.place.is_held() || lane == LaneName::Held {
+        // Who had to wait elsewhere first, or has been in a queue, came when there was room.
+        if client.place.is_held() || queue == QueueName::Held {
             return None;
         }
         let (waiting, bytes) = (self.count, self.bytes);
         if waiting >= settings.waiting_max {
-            return Some(Refusal::LaneFull { lane, waiting });
+            return Some(Refusal::QueueFull { queue, waiting });
         }
         if bytes + len > settings.waiting_bytes_max {
-            return Some(Refusal::LaneBytes { lane, bytes, len });
+            return Some(Refusal::QueueBytes { queue, bytes, len });
         }
-        let user = &settings.users[client.user as usize];
+        let user = &settings.users[client.user()];
         let of_user = user.usage.waiting.load(Relaxed);
         let full = user.limits.waiting_max.is_some_and(|max| of_user >= max);
-        full.then(|| Refusal::UserLaneFull {
+        full.then(|| Refusal::UserQueueFull {
             user: user.name.clone(),
-            lane,
+            queue,
             waiting: of_user,
         })
     }
 
-    /// A client's command of `len` bytes stands in this lane from now on, at this place.
+    /// A client's command of `len` bytes stands in this queue from now on, at this place.
     pub(crate) fn enter<S>(
         &mut self,
         client: &mut Client<S>,
-        (lane, since, len): (LaneName, Time, usize),
+        (queue, since, len): (QueueName, Time, usize),
         settings: &Settings,
     ) {
-        client.place.enter(lane, since, len);
+        client.place.enter(queue, since, len);
         self.count += 1;
         self.bytes += client.place.bytes();
-        settings.users[client.user as usize].count_waiting(true);
+        settings.users[client.user()].count_waiting(true);
     }
 
-    /// A client that stands in a lane does not any more.
+    /// A client that stands in a queue does not any more.
     pub(crate) fn leave<S>(&mut self, client: &mut Client<S>, settings: &Settings) {
         client.place.leave();
         self.count -= 1;
         self.bytes -= client.place.bytes();
-        settings.users[client.user as usize].count_waiting(false);
+        settings.users[client.user()].count_waiting(false);
     }
 }
 
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn no_two_commands_of_one_moment_have_the_same_place() {
-        let (mut line, now) = (Line::default(), Time(50));
+        let (mut line, now) = (WaitingCount::default(), Time(50));
         let (mut a, mut b) = (client(), client());
         let places = [&mut a, &mut b].map(|client| line.place_of(client, now));
         assert_eq!(places, [Time(50), Time(51)]);

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 /// A client, at a moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Who {
+pub(crate) struct ClientIdentity {
     pub(crate) peer: Peer,
     /// Its CONNECTION_ID(), if it got one.
     pub(crate) id: Option<u32>,
@@ -28,24 +28,24 @@ pub(crate) struct Who {
     pub(crate) in_transaction: bool,
 }
 
-impl Who {
+impl ClientIdentity {
     /// A connection that is not let in.
-    pub(crate) fn at(peer: impl Into<Peer>) -> Who {
-        Who {
+    pub(crate) fn at(peer: impl Into<Peer>) -> ClientIdentity {
+        ClientIdentity {
             peer: peer.into(),
-            ..Who::default()
+            ..ClientIdentity::default()
         }
     }
 
     /// A client that has not logged in.
-    pub(crate) fn stranger<N: Net>(client: &Client<N::Sock>, net: &N) -> Who {
+    pub(crate) fn before_login<N: Net>(client: &Client<N::Sock>, net: &N) -> ClientIdentity {
         let login = client.login.as_deref();
         let name = login.map(|login| login.name.clone());
-        Who {
-            id: Some(client.id),
+        ClientIdentity {
+            id: Some(client.id()),
             account: name.filter(|name| !name.is_empty()),
             is_account: login.is_some_and(|login| login.is_listed()),
-            ..Who::at(client.transport.peer(net))
+            ..ClientIdentity::at(client.transport.peer(net))
         }
     }
 
@@ -55,18 +55,18 @@ impl Who {
         backend: Option<&Backend<N::Sock>>,
         net: &N,
         (settings, pools): (&Settings, &BackendPools),
-    ) -> Who {
+    ) -> ClientIdentity {
         if !client.is_known() {
-            return Who::stranger(client, net);
+            return ClientIdentity::before_login(client, net);
         }
         let name = client.user_name(settings, pools);
-        Who {
-            id: Some(client.id),
+        ClientIdentity {
+            id: Some(client.id()),
             account: name.map(|name| name.as_bytes().to_vec()),
             is_account: true,
             digest: client.statement.digest,
             in_transaction: backend.is_some_and(Backend::in_transaction),
-            ..Who::at(client.transport.peer(net))
+            ..ClientIdentity::at(client.transport.peer(net))
         }
     }
 

@@ -8,8 +8,8 @@
 //! Invariant: nothing lies in a buffer that is not lent but what was in it last; what may have been
 //! a password is wiped before it is given back.
 
-use crate::buffers::packing::Packing;
-use crate::buffers::received::Received;
+use crate::client::buffers::packing::Packing;
+use crate::client::buffers::received::Received;
 
 /// Buffers that a group lends.
 #[derive(Debug, Default)]

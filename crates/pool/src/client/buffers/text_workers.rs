@@ -3,7 +3,7 @@
 //! One for two cores: what they do is work that the groups would have to do otherwise, and a server
 //! on the same machine needs the others. They end with the process.
 
-use crate::buffers::text_reading::TextRead;
+use crate::client::buffers::text_reading::TextRead;
 use crate::group::shared::{Order, Shared};
 use crate::group::tokens::ClientId;
 use reactor::Sender;

@@ -9,9 +9,10 @@
 //! Invariant: [`Transport::is_readable`] is true for as long as something may be there to be read
 //! without a further event, in the socket or in TLS. It is said here alone.
 
-use crate::buffers::packing::Compression;
+use crate::client::buffers::packing::Compression;
 use reactor::tls::UNSENT_BYTES_MAX;
 use reactor::{Event, Net, Read, Tls, Write};
+use session::meter::{Charge, Meter};
 use std::io;
 use std::net::SocketAddr;
 
@@ -34,11 +35,18 @@ pub(crate) struct Transport<S> {
 /// Layers over the socket.
 #[derive(Debug, Default)]
 struct Layers {
-    tls: Option<Box<Tls>>,
+    tls: Option<Box<TlsLayer>>,
     /// Compression, if there is any.
     compression: Option<Box<Compression>>,
     /// Address of the client, as the proxy in front says.
     client_address: Option<SocketAddr>,
+}
+
+/// TLS, and the bytes of memory that it takes where those are counted.
+#[derive(Debug)]
+struct TlsLayer {
+    tls: Tls,
+    charge: Charge,
 }
 
 /// A client behind a proxy has nothing but these.
@@ -110,7 +118,7 @@ impl<S> Transport<S> {
     }
 
     fn tls(&self) -> Option<&Tls> {
-        self.layers.as_ref()?.tls.as_deref()
+        Some(&self.layers.as_ref()?.tls.as_ref()?.tls)
     }
 
     /// True if TLS has begun.
@@ -167,11 +175,8 @@ impl<S> Transport<S> {
     ) -> io::Result<()> {
         // Something may be there, in the socket or in what was received already.
         self.readable = true;
-        let layers = self.layers.get_or_insert_default();
-        layers
-            .tls
-            .insert(Box::new(tls))
-            .take(net, &self.sock, received)
+        let layer = put_tls(&mut self.layers, tls);
+        layer.take(net, &self.sock, received)
     }
 
     /// As a client: sends the request for TLS and begins it. `received` is what has been read
@@ -226,20 +231,25 @@ impl<S> Transport<S> {
     pub(crate) fn set_tls(&mut self, tls: Tls) {
         // What has come with it tells of itself by no event.
         self.readable = true;
-        self.layers.get_or_insert_default().tls = Some(Box::new(tls));
+        put_tls(&mut self.layers, tls);
     }
 
-    /// Reads as [`Transport::read`], and keeps the sum of [`Transport::tls_bytes`] of all clients
-    /// right.
+    /// Counts [`Transport::tls_bytes`] until it is dropped.
+    pub(crate) fn count_tls(&mut self, meter: &Meter) {
+        if let Some(layer) = self.layers.as_mut().and_then(|layers| layers.tls.as_mut()) {
+            layer.charge.set(meter, layer.tls.kept_bytes());
+        }
+    }
+
+    /// Reads as [`Transport::read`], and counts anew what TLS takes.
     pub(crate) fn read_counted<N: Net<Sock = S>>(
         &mut self,
         net: &mut N,
         buffer: &mut [u8],
-        sum: &mut usize,
+        meter: &Meter,
     ) -> Read {
-        *sum -= self.tls_bytes();
         let read = self.read(net, buffer);
-        *sum += self.tls_bytes();
+        self.count_tls(meter);
         read
     }
 
@@ -270,7 +280,7 @@ impl<S> Transport<S> {
     fn parts(&mut self) -> (&S, Option<&mut Tls>) {
         let tls = match &mut self.layers {
             None => None,
-            Some(layers) => layers.tls.as_deref_mut(),
+            Some(layers) => layers.tls.as_mut().map(|layer| &mut layer.tls),
         };
         (&self.sock, tls)
     }
@@ -291,4 +301,10 @@ impl<S> Transport<S> {
             self.layers.get_or_insert_default().compression = agreed;
         }
     }
+}
+
+fn put_tls(layers: &mut Option<Box<Layers>>, tls: Tls) -> &mut Tls {
+    let charge = Charge::default();
+    let layer = Box::new(TlsLayer { tls, charge });
+    &mut layers.get_or_insert_default().tls.insert(layer).tls
 }

@@ -1,0 +1,110 @@
+//! Reports of a backend: changes of its session that the server still owes, and the owner of the
+//! conditions that it holds ([`crate::pair::reports`], [`crate::pair::left`]).
+//!
+//! Invariant: a backend that owes a report is not free.
+
+use crate::backend::{Backend, ForBackend, ForSession, InFlight, Purpose, Reports};
+use crate::client::Client;
+use crate::group::tokens::ClientId;
+use session::diagnostics::Area;
+use session::reply_summary::ReplySummary;
+use session::statement::Explanation;
+use sql::lex::Server;
+use wire::status::{IN_TRANS, SESSION_STATE_CHANGED};
+
+/// Owner of the conditions of a statement for which nobody waits.
+const NOBODY: ClientId = ClientId::from_parts(u32::MAX, 0);
+
+impl<S> Backend<S> {
+    /// State of its reports behind a reply. `code`: the client's statement may have changed
+    /// something that no status flag tells.
+    pub(crate) fn reports_after(
+        &mut self,
+        summary: &ReplySummary,
+        mysql: bool,
+        (code, explanation): (bool, Explanation),
+    ) -> Reports {
+        let now = self.reports;
+        let due = Reports::Due(match now {
+            Reports::Complete => explanation,
+            Reports::Due(before) => before.and(explanation),
+        });
+        match (&summary.error, summary.eof) {
+            (Some(_), _) if mysql => due,
+            (Some(_), _) => now,
+            (None, Some(status)) => {
+                let ended = status & IN_TRANS == 0;
+                let owes = match mysql {
+                    // What else of a query is reported shows in the status flags too, but that a
+                    // transaction which was announced, or had locks, has ended.
+                    true => {
+                        code || ended
+                            && (self.transaction.is_announced() || self.transaction.is_tracked())
+                    }
+                    false => status & SESSION_STATE_CHANGED != 0 && (code || ended),
+                };
+                // Within a transaction that was announced this query was its only one.
+                if !(mysql || !owes || code) {
+                    self.transaction.announcement_used();
+                }
+                if owes { due } else { now }
+            }
+            (None, None) => match summary.status {
+                Some(_) if mysql || !summary.changes.is_empty() => Reports::Complete,
+                _ => now,
+            },
+        }
+    }
+
+    /// A command of this client's was answered, in EOF packets where it has rows: notes whether the
+    /// server owes a report.
+    pub(crate) fn note_reports(
+        &mut self,
+        command: &InFlight,
+        summary: &ReplySummary,
+        client: Option<&Client<S>>,
+        mysql: bool,
+    ) {
+        let code = command.purpose == Purpose::Statement && client.is_none_or(Client::runs_unseen);
+        let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
+        self.reports = self.reports_after(summary, mysql, (code, explanation));
+    }
+
+    /// True if the server owes a report that can be had now.
+    pub(crate) fn owes_report(&self, mysql: bool) -> bool {
+        self.reports != Reports::Complete && (mysql || !self.in_transaction())
+    }
+
+    /// It has answered a command: notes whose conditions it may hold from now on. `area`: what the
+    /// statement of the command's owner does with those of before.
+    pub(crate) fn note_conditions_left(
+        &mut self,
+        command: &InFlight,
+        summary: &ReplySummary,
+        area: Option<Area>,
+    ) {
+        if !matches!(
+            command.purpose,
+            Purpose::Statement
+                | Purpose::Backend(ForBackend::Schema)
+                | Purpose::Session(
+                    ForSession::Ahead | ForSession::Joined(_) | ForSession::Restore(_)
+                )
+        ) {
+            return;
+        }
+        if summary.error.is_some() || summary.warned || area == Some(Area::Warns) {
+            self.conditions_of = Some(command.owner.unwrap_or(NOBODY));
+        } else if area == Some(Area::Clears) && command.purpose == Purpose::Statement {
+            self.conditions_of = None;
+        }
+    }
+
+    /// The pool asks it for FOUND_ROWS() on behalf of a client: on MySQL that leaves a warning,
+    /// which is no client's.
+    pub(crate) fn note_deprecation(&mut self, client: ClientId, server: Server) {
+        if server.is_mysql() {
+            self.conditions_of = Some(client);
+        }
+    }
+}
