@@ -5,13 +5,11 @@
 //! because a run on a shared machine does not repeat better than that; memory is in binary units.
 //! Nothing here prints `NaN` or `inf`: a value that is not finite is written as a dash.
 
+use measure::number::separated;
+pub(crate) use measure::number::thousands;
+
 /// Text where there is no figure.
 pub(crate) const ABSENT: &str = "-";
-
-/// A count with thousands separators: `13900` is `13,900`.
-pub(crate) fn thousands(count: u64) -> String {
-    separated(&count.to_string())
-}
 
 /// A rate or another large measured number, rounded to an integer: `13900.4` is `13,900`.
 pub(crate) fn whole(value: f64) -> String {
@@ -91,30 +89,12 @@ pub(crate) fn or_absent(value: Option<f64>, write: fn(f64) -> String) -> String 
     value.map_or_else(|| ABSENT.to_owned(), write)
 }
 
-fn separated(digits: &str) -> String {
-    let (sign, digits) = digits
-        .strip_prefix('-')
-        .map_or(("", digits), |rest| ("-", rest));
-    let mut text = String::from(sign);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn counts_have_separators() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_000), "1,000");
-        assert_eq!(thousands(1_000_000), "1,000,000");
         assert_eq!(whole(-13_900.4), "-13,900");
     }
 

@@ -114,6 +114,10 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "has another of several servers written to, without an error for clients",
     ),
     (
+        "EXPLAIN ROUTE STATEMENT",
+        "says which of several servers would get a client's statement, and why",
+    ),
+    (
         "FENCED NAME",
         "vouches that a server that is down takes no writes",
     ),
@@ -241,6 +245,9 @@ impl<'a> Reader<'a> {
             "SHOW" => self.show(),
             "HELP" => self.ends(1).and_then(|()| self.show_table("help", 1, true)),
             "DESCRIBE" | "DESC" => self.describe(1),
+            "EXPLAIN" if self.is(1, "ROUTE") && self.tokens.len() > 2 => Ok(Asked::Act(
+                Action::Route(self.text[self.tokens[2].start..].into()),
+            )),
             "EXPLAIN" if self.tokens.len() == 2 || self.is(2, ".") => self.describe(1),
             "USE" => self.ends(2).and_then(|()| {
                 let schema = self.names.schema(self.text_of(1).trim_matches('`'))?;

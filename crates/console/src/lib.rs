@@ -240,8 +240,8 @@ impl Site {
 /// Reason for a command that was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Client number that does not exist.
-    UnknownClient(u64),
+    /// Client number that does not exist here, and where to look.
+    UnknownClient(u64, String),
     /// The source did not answer in time: a sentence.
     Late(String),
     /// Another reason, in a sentence.
@@ -252,8 +252,8 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::UnknownClient(id) => {
-                write!(f, "Unknown thread id: {id} (SHOW CLIENTS has the ids)")
+            Refused::UnknownClient(id, where_to_look) => {
+                write!(f, "Unknown thread id: {id} ({where_to_look})")
             }
             Refused::Late(why) | Refused::Because(why) => f.write_str(why),
         }

@@ -458,7 +458,7 @@ impl Session<'_> {
                 }
                 Err(why) => {
                     let code = match why {
-                        Refused::UnknownClient(_) => errors::NO_SUCH_THREAD,
+                        Refused::UnknownClient(..) => errors::NO_SUCH_THREAD,
                         Refused::Late(_) => errors::QUERY_TIMEOUT,
                         Refused::Because(_) => errors::UNKNOWN_ERROR,
                     };

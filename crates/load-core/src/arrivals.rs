@@ -1,8 +1,8 @@
 //! Events that come when they come, whether or not anybody has time for them: the open loop.
 //!
 //! Each group draws its part of the arrivals itself, at exponential or even gaps along the profile
-//! of the rate. An arrival that finds no idle connection waits in a line; its clock runs from when
-//! it came, which is its intended start. A full line sheds the arrival: that is counted, and the
+//! of the rate. An arrival that finds no idle connection waits in a queue; its clock runs from when
+//! it came, which is its intended start. A full queue sheds the arrival: that is counted, and the
 //! run goes on.
 //!
 //! Invariant: arrivals are never skipped because the group was late; they are handed out late, with
@@ -24,7 +24,7 @@ pub enum Gaps {
     Constant,
 }
 
-/// A group's arrivals, and its line of those that wait.
+/// A group's arrivals, and its queue.
 #[derive(Debug)]
 pub struct Arrivals {
     profile: RateProfile,
@@ -35,13 +35,19 @@ pub struct Arrivals {
     began: Time,
     /// Seconds after `began`; `None` when no more come.
     next_s: Option<f64>,
-    line: VecDeque<Time>,
-    line_max: usize,
+    queue: VecDeque<Time>,
+    queue_max: usize,
 }
 
 impl Arrivals {
     /// Arrivals along `profile`, of which this group gets `part`; [`Arrivals::start`] begins them.
-    pub fn new(profile: RateProfile, gaps: Gaps, part: f64, line_max: u32, random: Random) -> Self {
+    pub fn new(
+        profile: RateProfile,
+        gaps: Gaps,
+        part: f64,
+        queue_max: u32,
+        random: Random,
+    ) -> Self {
         Arrivals {
             profile,
             gaps,
@@ -49,8 +55,8 @@ impl Arrivals {
             random,
             began: Time::NEVER,
             next_s: None,
-            line: VecDeque::new(),
-            line_max: line_max as usize,
+            queue: VecDeque::new(),
+            queue_max: queue_max as usize,
         }
     }
 
@@ -73,7 +79,7 @@ impl Arrivals {
     /// Comes to an end: nobody arrives any more, and nobody waits.
     pub fn stop(&mut self) {
         self.next_s = None;
-        self.line.clear();
+        self.queue.clear();
     }
 
     /// The intended start of the next arrival, if it has come.
@@ -100,25 +106,25 @@ impl Arrivals {
         }
     }
 
-    /// Puts an arrival in line; false when there is no room.
+    /// Queues an arrival; false when there is no room.
     pub fn wait(&mut self, start: Time) -> bool {
-        let has_room = self.line.len() < self.line_max;
+        let has_room = self.queue.len() < self.queue_max;
         if has_room {
-            self.line.push_back(start);
+            self.queue.push_back(start);
         }
         has_room
     }
 
     /// The intended start of the one that has waited longest, who waits no more.
-    pub fn next_in_line(&mut self) -> Option<Time> {
-        self.line.pop_front()
+    pub fn next_in_queue(&mut self) -> Option<Time> {
+        self.queue.pop_front()
     }
 
     /// Sends those away who have been waiting since before `time`; returns how many.
     pub fn expire(&mut self, time: Time) -> u64 {
         let mut expired = 0;
-        while self.line.front().is_some_and(|start| *start < time) {
-            self.line.pop_front();
+        while self.queue.front().is_some_and(|start| *start < time) {
+            self.queue.pop_front();
             expired += 1;
         }
         expired
@@ -126,7 +132,7 @@ impl Arrivals {
 
     /// Number of events that wait.
     pub fn waiting(&self) -> u64 {
-        self.line.len() as u64
+        self.queue.len() as u64
     }
 }
 
@@ -207,7 +213,7 @@ mod tests {
             assert!(arrivals.wait(Time(n)));
         }
         assert!(!arrivals.wait(Time(3)), "there is room for three");
-        assert_eq!(arrivals.next_in_line(), Some(Time(0)));
+        assert_eq!(arrivals.next_in_queue(), Some(Time(0)));
         assert_eq!(arrivals.expire(Time(2)), 1);
         assert_eq!(arrivals.waiting(), 1);
         arrivals.stop();

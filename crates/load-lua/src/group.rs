@@ -479,7 +479,7 @@ impl Stage {
         let start = match &mut self.arrivals {
             None if self.events.take(1) == 1 => now,
             None => return Some(Reply::Yes(false)),
-            Some(arrivals) => match arrivals.next_in_line() {
+            Some(arrivals) => match arrivals.next_in_queue() {
                 Some(start) => start,
                 None if arrivals.due() == Time::NEVER => return Some(Reply::Yes(false)),
                 None => {

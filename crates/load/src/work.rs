@@ -93,7 +93,7 @@ impl Work {
             return None;
         }
         match &mut self.arrivals {
-            Some(arrivals) => arrivals.next_in_line(),
+            Some(arrivals) => arrivals.next_in_queue(),
             None => self.is_closed.then_some(now),
         }
     }

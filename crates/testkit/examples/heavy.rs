@@ -61,6 +61,8 @@ const FLOOD_CHUNK: usize = 64 * 1024;
 const FLOOD_BATCH: usize = 1000;
 /// A statement that takes longer is told of.
 const STALL: Duration = Duration::from_secs(1);
+/// Frames that a client of `packed` sends before it waits for their answers.
+const FRAMES: usize = 4;
 const MIB: usize = 1 << 20;
 
 fn main() {
@@ -366,15 +368,28 @@ fn loop_packed(address: &Address, over: &AtomicBool) -> usize {
         frame
     });
     let (_connection, mut socket) = log_in(address, cap::COMPRESS);
+    let ended = socket.try_clone().unwrap();
     let (mut packer, mut done) = (Packer::default(), 0);
-    while !over.load(Ordering::Relaxed) {
-        socket.write_all(&packed.repeat(4)).unwrap();
-        let (mut raw, mut packets, mut answered) = (Vec::new(), Vec::new(), 0);
-        while answered < 4 {
-            let mut buffer = [0; 4096];
-            let n = socket.read(&mut buffer).unwrap();
+    std::thread::scope(|scope| {
+        // Answers that are late are not waited for when it is over.
+        scope.spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+            let _ = ended.shutdown(Shutdown::Both);
+        });
+        let (mut raw, mut packets, mut answered) = (Vec::new(), Vec::new(), FRAMES);
+        let mut buffer = [0; 4096];
+        loop {
+            if answered == FRAMES {
+                answered = 0;
+                let _ = socket.write_all(&packed.repeat(FRAMES));
+            }
+            let n = socket.read(&mut buffer).unwrap_or(0);
             if n == 0 {
-                eprintln!("closed behind {done} large statements");
+                if !over.load(Ordering::Relaxed) {
+                    eprintln!("closed behind {done} large statements");
+                }
                 return done;
             }
             raw.extend_from_slice(&buffer[..n]);
@@ -400,8 +415,7 @@ fn loop_packed(address: &Address, over: &AtomicBool) -> usize {
                 packets.drain(..total);
             }
         }
-    }
-    done
+    })
 }
 
 /// The command of a flood of this kind.

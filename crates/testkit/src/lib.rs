@@ -18,6 +18,7 @@
     reason = "the tests' machinery fails by panicking"
 )]
 
+pub mod actor;
 pub mod certificates;
 pub mod client;
 pub mod conformance;

@@ -202,7 +202,7 @@ impl Pool {
     /// # Errors
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_census(&self, part: &str) -> Result<String, String> {
-        self.ask_until(Signal::USR1, "Census", part)
+        self.ask_until(Signal::USR1, "event=census", part)
     }
 
     /// Asks by a signal again and again, until the line with `about` that answers has `part` in it.

@@ -60,6 +60,8 @@ pub struct Seen {
     pub untaken: usize,
     /// Texts that a reader has read.
     pub texts: u64,
+    /// Questions to servers that are read whether they have a client's writes.
+    pub read_questions: u64,
     /// Statements behind a restoring command that failed, and statements that waited for one.
     pub unrestored: [u64; 2],
 }

@@ -20,7 +20,7 @@ use testkit::sim;
 use testkit::talk::Account;
 use wire::auth::caching_sha2::KeyPair;
 
-/// Clients, more than backends, so that statements wait in lanes.
+/// Clients, more than backends, so that statements wait in queues.
 const CLIENTS: usize = 8;
 const WARM_UP: u64 = 4_000;
 const COUNTED: u64 = 10_000;

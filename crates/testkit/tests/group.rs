@@ -57,6 +57,7 @@ fn no_client_notices_the_pool() {
         sum.pipelined_again += seen.pipelined_again;
         sum.passwords += seen.passwords;
         sum.texts += seen.texts;
+        sum.read_questions += seen.read_questions;
         sum.untaken = sum.untaken.max(seen.untaken);
         sum.spooled += seen.spooled;
         sum.fetched += seen.fetched;
@@ -97,6 +98,10 @@ fn no_client_notices_the_pool() {
     assert!(
         sum.pipelined_again > 0 || count < RARE_SEEDS,
         "no statement rode behind one that changed its session: {sum:?}"
+    );
+    assert!(
+        sum.read_questions > 0 || count < SEEDS,
+        "no read went to another server: {sum:?}"
     );
     assert!(
         sum.texts > 0 || count < SEEDS,

@@ -253,10 +253,13 @@ impl ClientLogin {
             (_, Some(&OK)) => Ok(Progress::Done),
             (Stage::Answered, Some(&AUTH_SWITCH)) => self.on_switch(who, seq, payload, out),
             (_, Some(&AUTH_MORE)) => self.on_more(who, seq, &payload[1..], out),
-            (_, first) => Err(LoginError::OutOfPlace(format!(
-                "expected OK, ERR or a step of authentication from the server; its packet begins \
-                 with {first:02x?}"
-            ))),
+            (_, first) => {
+                let got =
+                    first.map_or("is empty".to_owned(), |it| format!("begins with {it:#04x}"));
+                Err(LoginError::OutOfPlace(format!(
+                    "expected OK, ERR or a step of authentication from the server; its packet {got}"
+                )))
+            }
         }
     }
 

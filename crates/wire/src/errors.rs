@@ -74,12 +74,12 @@ pub const PREPARED_COUNT: ErrorCode = error(1461, "42000");
 /// server uses 9501 to 9513, so nobody takes them for a lock wait or a full server.
 pub const WAITED_TOO_LONG: ErrorCode = error(9501, "HY000");
 /// Onramp's own: as many statements wait in the group as may; nothing was executed; retryable.
-pub const LANE_FULL: ErrorCode = error(9502, "HY000");
+pub const QUEUE_FULL: ErrorCode = error(9502, "HY000");
 /// Onramp's own: as many statements of this user wait as may; nothing was executed; retryable.
-pub const USER_LANE_FULL: ErrorCode = error(9503, "HY000");
+pub const USER_QUEUE_FULL: ErrorCode = error(9503, "HY000");
 /// Onramp's own: the waiting statements hold as many bytes as they may; nothing was executed;
 /// retryable.
-pub const LANE_BYTES: ErrorCode = error(9504, "HY000");
+pub const QUEUE_BYTES: ErrorCode = error(9504, "HY000");
 /// Onramp's own: a transaction was open for longer than its user may keep one; rolled back.
 pub const TRANSACTION_TIMEOUT: ErrorCode = error(9506, "HY000");
 /// Onramp's own: the server cannot be reached, and is not waited for; nothing was executed;
@@ -104,6 +104,8 @@ pub const DIGEST_LIMIT: ErrorCode = error(9513, "HY000");
 pub const OUT_OF_RESOURCES: ErrorCode = error(1041, "08004");
 /// The user has as many connections as it may.
 pub const TOO_MANY_USER_CONNECTIONS: ErrorCode = error(1203, "42000");
+/// The transaction only reads.
+pub const IN_READ_ONLY_TRANSACTION: ErrorCode = error(1792, "25006");
 /// A variable is the server's (here: a setting is the pool's), and no session has it.
 pub const GLOBAL_VARIABLE: ErrorCode = error(1229, "HY000");
 /// A variable cannot take this value.

@@ -145,7 +145,8 @@ impl fmt::Display for Malformed {
             Malformed::LineEnd => f.write_str("the line of version 1 does not end with CR LF"),
             Malformed::Line(line) => write!(
                 f,
-                "expected PROXY TCP4|TCP6|UNKNOWN SOURCE DESTINATION PORT PORT, got {line:?}"
+                "expected PROXY TCP4|TCP6|UNKNOWN SOURCE DESTINATION PORT PORT, got '{}'",
+                line.escape_debug()
             ),
             Malformed::Command(byte) => write!(
                 f,

@@ -9,6 +9,7 @@
 //! STATE_CHANGE body is one raw byte, `'1'`.
 
 use crate::packet::{Malformed, Reader, put_lenenc_bytes};
+use serde::{Deserialize, Serialize};
 
 /// One change that a server reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,14 +174,17 @@ fn take_out(blocks: &mut Vec<u8>, block: &[u8]) -> Result<bool, Malformed> {
     Ok(false)
 }
 
-/// Takes the report of a schema out of `blocks`; empty where there is none.
+/// Takes the report of a schema out of `blocks`; empty where there is none. That of a dropped
+/// schema stays: no other statement reports it.
 ///
 /// # Errors
 /// [`Malformed`] as from [`changes`].
 pub fn take_schema(blocks: &mut Vec<u8>) -> Result<Vec<u8>, Malformed> {
     let mut block = Vec::new();
     changes(blocks, |change| {
-        if let Change::Schema(schema) = change {
+        if let Change::Schema(schema) = change
+            && !schema.is_empty()
+        {
             block.clear();
             put_schema(&mut block, schema);
         }
@@ -222,7 +226,7 @@ pub fn names_schema(blocks: &[u8]) -> Result<bool, Malformed> {
 
 /// Trackers that a client receives: those that a server has on by default, unless the client set
 /// others.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Wanted {
     /// Names of tracked variables, lower case; `*` stands for all.
     pub variables: Vec<Box<[u8]>>,
@@ -235,7 +239,7 @@ pub struct Wanted {
 }
 
 /// Level of the reports of transactions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Transactions {
     /// Nothing: MariaDB with `session_track_transaction_info=OFF`.
     #[default]
@@ -269,7 +273,7 @@ impl Transactions {
 }
 
 /// The explicit transaction that [`Transactions::Bounds`] has told of last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bound {
     /// None is open.
     #[default]
@@ -346,7 +350,8 @@ impl Wanted {
 }
 
 /// Appends those of `blocks` that the client wants; true when it is told of a change. That may be
-/// without a block: a transaction has ended and the next one has begun. `bound` is what the client
+/// without a block: a transaction has ended and the next one has begun. `hides_gtids`: the server
+/// reports the numbers of transactions for the pool alone. `bound` is what the client
 /// has been told last of transactions, or would have been if it were told of bounds: its next
 /// setting, or the backend's next client, may be such a one.
 ///
@@ -355,6 +360,7 @@ impl Wanted {
 pub fn keep(
     blocks: &[u8],
     wanted: &Wanted,
+    hides_gtids: bool,
     bound: &mut Bound,
     out: &mut Vec<u8>,
 ) -> Result<bool, Malformed> {
@@ -379,7 +385,7 @@ pub fn keep(
         }
         Change::State if wanted.state => out.extend_from_slice(&STATE_CHANGED),
         // A backend sends them only where `session_track_gtids` of its present client says so.
-        Change::Gtids(body) => {
+        Change::Gtids(body) if !hides_gtids => {
             out.push(GTIDS);
             put_lenenc_bytes(out, body);
         }
@@ -514,8 +520,13 @@ mod tests {
         let blocks = b"\x03\x06\x00\x04a:12\x02\x011";
         let mut out = Vec::new();
         let wanted = Wanted::from_setting("", false);
-        let told = keep(blocks, &wanted, &mut Bound::default(), &mut out);
+        let told = keep(blocks, &wanted, false, &mut Bound::default(), &mut out);
         assert_eq!((told, &out[..]), (Ok(true), &blocks[..8]));
+        out.clear();
+        let told = keep(blocks, &wanted, true, &mut Bound::default(), &mut out);
+        assert_eq!((told, &out[..]), (Ok(false), &b""[..]), "the pool's own");
+        let cut = keep(&blocks[..5], &wanted, true, &mut Bound::default(), &mut out);
+        assert!(cut.is_err());
     }
 
     #[test]
@@ -523,7 +534,7 @@ mod tests {
         let mut out = Vec::new();
         let wanted = Wanted::from_setting("time_zone, Autocommit", false);
         assert_eq!(
-            keep(BLOCKS, &wanted, &mut Bound::default(), &mut out),
+            keep(BLOCKS, &wanted, false, &mut Bound::default(), &mut out),
             Ok(true)
         );
         assert_eq!(out, b"\x00\x0f\x0aautocommit\x03OFF");
@@ -532,6 +543,7 @@ mod tests {
             keep(
                 BLOCKS,
                 &Wanted::from_setting("", false),
+                false,
                 &mut Bound::default(),
                 &mut out
             ),
@@ -541,6 +553,7 @@ mod tests {
             keep(
                 BLOCKS,
                 &Wanted::from_setting("", true),
+                false,
                 &mut Bound::default(),
                 &mut out
             ),
@@ -563,7 +576,7 @@ mod tests {
             let mut wanted = Wanted::from_setting("", false);
             wanted.transactions = Transactions::from_setting(setting, mysql);
             let mut out = Vec::new();
-            keep(blocks, &wanted, &mut bound, &mut out).unwrap();
+            keep(blocks, &wanted, false, &mut bound, &mut out).unwrap();
             out
         };
         for blocks in [&begin[..], write, end] {
@@ -600,7 +613,7 @@ mod tests {
         let mut bound = Bound::default();
         for (blocks, told) in story {
             let mut out = Vec::new();
-            keep(blocks, &wanted, &mut bound, &mut out).unwrap();
+            keep(blocks, &wanted, false, &mut bound, &mut out).unwrap();
             assert_eq!(out.get(3..).unwrap_or_default(), told, "{blocks:?}");
         }
     }
@@ -613,13 +626,13 @@ mod tests {
         let mut bound = Bound::default();
         let mut out = Vec::new();
         wanted.transactions = Transactions::Bounds;
-        keep(begins, &wanted, &mut bound, &mut out).unwrap();
+        keep(begins, &wanted, false, &mut bound, &mut out).unwrap();
         wanted.transactions = Transactions::from_setting(b"STATE", true);
-        keep(ends, &wanted, &mut bound, &mut out).unwrap();
+        keep(ends, &wanted, false, &mut bound, &mut out).unwrap();
         out.clear();
         // Somebody else, whose statement touches no transaction.
         wanted.transactions = Transactions::Bounds;
-        keep(b"\x02\x02\x011", &wanted, &mut bound, &mut out).unwrap();
+        keep(b"\x02\x02\x011", &wanted, false, &mut bound, &mut out).unwrap();
         assert_eq!(out, b"");
     }
 
@@ -644,7 +657,7 @@ mod tests {
         wanted.state = true;
         let mut out = Vec::new();
         assert_eq!(
-            keep(BLOCKS, &wanted, &mut Bound::default(), &mut out),
+            keep(BLOCKS, &wanted, false, &mut Bound::default(), &mut out),
             Ok(true)
         );
         assert_eq!(out, b"\x02\x011");
@@ -678,7 +691,10 @@ mod tests {
         put_lenenc_bytes(&mut variable, b"\x01a\x01b");
         let mut schema = Vec::new();
         put_schema(&mut schema, b"shop");
+        let mut dropped = Vec::new();
+        put_schema(&mut dropped, b"");
         for (blocks, left, taken) in [
+            (dropped.clone(), &dropped[..], &b""[..]),
             (schema.clone(), &b""[..], &schema[..]),
             ([&schema[..], &variable].concat(), &variable, &schema),
             ([&variable[..], &schema].concat(), &variable, &schema),

@@ -73,6 +73,8 @@ pub enum Action {
     Reconnect,
     /// `SWITCH TO NAME`: another of several servers is to be written to.
     SwitchTo(String),
+    /// `EXPLAIN ROUTE STATEMENT`: the server that a client's statement would go to.
+    Route(String),
     /// `FENCED NAME`: a server takes no writes, however it looks.
     Fenced(String),
     /// `RELOAD`: the configuration is read again.
@@ -152,6 +154,8 @@ impl fmt::Display for Action {
             Action::Kill { id, query: true } => write!(f, "KILL QUERY {id}"),
             Action::Reconnect => f.write_str("RECONNECT"),
             Action::SwitchTo(name) => write!(f, "SWITCH TO {name}"),
+            // Its values may be a secret.
+            Action::Route(_) => f.write_str("EXPLAIN ROUTE ..."),
             Action::Fenced(name) => write!(f, "FENCED {name}"),
             Action::Reload => f.write_str("RELOAD"),
             // What is refused is logged all the same.

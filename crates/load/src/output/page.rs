@@ -9,6 +9,7 @@ use crate::summary::Summary;
 use askama::Template;
 use load_core::latency::Latency;
 use load_core::series::Point;
+use measure::number::{separated, thousands};
 
 /// More points than a chart has pixels only make the file larger.
 const POINTS_MAX: usize = 800;
@@ -79,7 +80,7 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
     let mut tiles = vec![
         Tile {
             name: "Throughput",
-            value: grouped(&format!("{:.0}", summary.statements_per_s)),
+            value: separated(&format!("{:.0}", summary.statements_per_s)),
             unit: "statements/s",
             note: format!("{} events/s", short(summary.events_per_s)),
         },
@@ -112,7 +113,7 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
     if let Some(in_time) = summary.in_time_ms {
         let tile = Tile {
             name: "Goodput",
-            value: grouped(&format!("{:.0}", summary.goodput_per_s)),
+            value: separated(&format!("{:.0}", summary.goodput_per_s)),
             unit: "statements/s",
             note: format!(
                 "within {} ms, of {} attempted/s",
@@ -355,22 +356,6 @@ fn facts(summary: &Summary) -> Vec<(&'static str, String)> {
         ),
     ));
     facts
-}
-
-/// `1234567` as `1,234,567`.
-fn thousands(number: u64) -> String {
-    grouped(&number.to_string())
-}
-
-fn grouped(digits: &str) -> String {
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) enum Fate {
     /// Read by name when the line is translated.
     Own,
     /// Accepted without effect.
-    None,
+    Ignored,
 }
 
 /// An option.
@@ -42,24 +42,20 @@ pub(super) struct Known {
     pub(super) help: &'static str,
 }
 
-const fn known(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    fate: Fate,
-    help: &'static str,
-) -> Known {
-    Known {
-        name,
-        kind,
-        default,
-        fate,
-        help,
-    }
+/// Rows: name, kind and default of an option, what becomes of it, and its help.
+macro_rules! options {
+    ($($name:literal $kind:ident $default:literal $fate:expr => $help:literal),* $(,)?) => {
+        &[$(Known {
+            name: $name,
+            kind: Kind::$kind,
+            default: $default,
+            fate: $fate,
+            help: $help,
+        }),*]
+    };
 }
 
-use Fate::{Load, Own};
-use Kind::{Bool, Double, Int, List, Size, Text};
+use Fate::{Ignored, Load, Own};
 
 /// A section of the table, with the words above it in the help.
 pub(super) type Section = (&'static str, &'static [Known]);
@@ -68,247 +64,70 @@ pub(super) type Section = (&'static str, &'static [Known]);
 pub(super) const GENERAL: &[Section] = &[
     (
         "The run",
-        &[
-            known(
-                "threads",
-                Int,
-                "1",
-                Load("connections"),
-                "connections to hold",
-            ),
-            known(
-                "events",
-                Int,
-                "0",
-                Load("events"),
-                "end after so many events; 0: without end",
-            ),
-            known(
-                "time",
-                Int,
-                "10",
-                Load("time"),
-                "end after so many seconds; 0: without end",
-            ),
-            known(
-                "warmup-time",
-                Int,
-                "0",
-                Load("warmup-time"),
-                "seconds to run before measuring",
-            ),
-            known(
-                "forced-shutdown",
-                Text,
-                "off",
-                Own,
-                "seconds after --time to end by force",
-            ),
-            known(
-                "thread-stack-size",
-                Size,
-                "64K",
-                Fate::None,
-                "no effect: no such threads",
-            ),
-            known(
-                "thread-init-timeout",
-                Int,
-                "30",
-                Fate::None,
-                "no effect: connecting may take",
-            ),
-            known(
-                "rate",
-                Double,
-                "0",
-                Own,
-                "events each second, arriving at random; 0: closed loop",
-            ),
-            known(
-                "report-interval",
-                Int,
-                "0",
-                Load("report-interval"),
-                "seconds between lines",
-            ),
-            known(
-                "report-checkpoints",
-                List,
-                "",
-                Own,
+        options! {
+            "threads" Int "1" Load("connections") => "connections to hold",
+            "events" Int "0" Load("events") => "end after so many events; 0: without end",
+            "time" Int "10" Load("time") => "end after so many seconds; 0: without end",
+            "warmup-time" Int "0" Load("warmup-time") => "seconds to run before measuring",
+            "forced-shutdown" Text "off" Own => "seconds after --time to end by force",
+            "thread-stack-size" Size "64K" Ignored => "no effect: no such threads",
+            "thread-init-timeout" Int "30" Ignored => "no effect: connecting may take",
+            "rate" Double "0" Own => "events each second, arriving at random; 0: closed loop",
+            "report-interval" Int "0" Load("report-interval") => "seconds between lines",
+            "report-checkpoints" List "" Own =>
                 "seconds after the start at which to print a whole report",
-            ),
-            known("debug", Bool, "off", Fate::None, "no effect"),
-            known("validate", Bool, "off", Fate::None, "no effect"),
-            known("help", Bool, "off", Own, "print this and end"),
-            known("version", Bool, "off", Own, "print the version and end"),
-            known(
-                "config-file",
-                Text,
-                "",
-                Own,
-                "read options from here, NAME=VALUE each",
-            ),
-            known(
-                "luajit-cmd",
-                Text,
-                "",
-                Fate::None,
-                "no effect: scripts run in LuaJIT as it is by default",
-            ),
-        ],
+            "debug" Bool "off" Ignored => "no effect",
+            "validate" Bool "off" Ignored => "no effect",
+            "help" Bool "off" Own => "print this and end",
+            "version" Bool "off" Own => "print the version and end",
+            "config-file" Text "" Own => "read options from here, NAME=VALUE each",
+            "luajit-cmd" Text "" Ignored => "no effect: scripts run in LuaJIT as it is by default",
+        },
     ),
     (
         "Random numbers",
-        &[
-            known(
-                "rand-type",
-                Text,
-                "special",
-                Own,
-                "how rows are drawn: see docs/load.md",
-            ),
-            known(
-                "rand-spec-iter",
-                Int,
-                "12",
-                Load("rand-spec-iter"),
-                "numbers in a mean",
-            ),
-            known(
-                "rand-spec-pct",
-                Int,
-                "1",
-                Load("rand-spec-pct"),
-                "percent of special rows",
-            ),
-            known(
-                "rand-spec-res",
-                Int,
-                "75",
-                Load("rand-spec-res"),
-                "percent of special draws",
-            ),
-            known(
-                "rand-seed",
-                Int,
-                "0",
-                Load("rand-seed"),
-                "seed; 0: from the clock",
-            ),
-            known(
-                "rand-pareto-h",
-                Double,
-                "0.2",
-                Load("rand-pareto-h"),
-                "h of pareto",
-            ),
-            known(
-                "rand-zipfian-exp",
-                Double,
-                "0.8",
-                Load("rand-zipfian-exp"),
-                "of zipfian",
-            ),
-        ],
+        options! {
+            "rand-type" Text "special" Own => "how rows are drawn: see docs/load.md",
+            "rand-spec-iter" Int "12" Load("rand-spec-iter") => "numbers in a mean",
+            "rand-spec-pct" Int "1" Load("rand-spec-pct") => "percent of special rows",
+            "rand-spec-res" Int "75" Load("rand-spec-res") => "percent of special draws",
+            "rand-seed" Int "0" Load("rand-seed") => "seed; 0: from the clock",
+            "rand-pareto-h" Double "0.2" Load("rand-pareto-h") => "h of pareto",
+            "rand-zipfian-exp" Double "0.8" Load("rand-zipfian-exp") => "of zipfian",
+        },
     ),
     (
         "Output",
-        &[
-            known(
-                "verbosity",
-                Int,
-                "3",
-                Own,
-                "below 3 only what the script prints is on stdout",
-            ),
-            known(
-                "percentile",
-                Int,
-                "95",
-                Load("percentile"),
-                "in the report, 1 to 100; 0: none",
-            ),
-            known(
-                "histogram",
-                Bool,
-                "off",
-                Own,
-                "print a histogram of latencies",
-            ),
-        ],
+        options! {
+            "verbosity" Int "3" Own => "below 3 only what the script prints is on stdout",
+            "percentile" Int "95" Load("percentile") => "in the report, 1 to 100; 0: none",
+            "histogram" Bool "off" Own => "print a histogram of latencies",
+        },
     ),
     (
         "The server",
-        &[
-            known(
-                "db-driver",
-                Text,
-                "mysql",
-                Own,
-                "mysql is the only one here",
-            ),
-            known(
-                "db-ps-mode",
-                Text,
-                "auto",
-                Load("db-ps-mode"),
-                "auto or disable",
-            ),
-            known("db-debug", Bool, "off", Fate::None, "no effect"),
-            known("mysql-host", List, "localhost", Own, "hosts"),
-            known(
-                "mysql-port",
-                List,
-                "3306",
-                Own,
-                "ports, used in turn before the next host",
-            ),
-            known("mysql-socket", List, "", Own, "Unix sockets, used in turn"),
-            known("mysql-user", Text, "sbtest", Own, "who logs in"),
-            known("mysql-password", Text, "", Own, "with which password"),
-            known("mysql-db", Text, "sbtest", Own, "the schema"),
-            known(
-                "mysql-ssl",
-                Text,
-                "off",
-                Own,
+        options! {
+            "db-driver" Text "mysql" Own => "mysql is the only one here",
+            "db-ps-mode" Text "auto" Load("db-ps-mode") => "auto or disable",
+            "db-debug" Bool "off" Ignored => "no effect",
+            "mysql-host" List "localhost" Own => "hosts",
+            "mysql-port" List "3306" Own => "ports, used in turn before the next host",
+            "mysql-socket" List "" Own => "Unix sockets, used in turn",
+            "mysql-user" Text "sbtest" Own => "who logs in",
+            "mysql-password" Text "" Own => "with which password",
+            "mysql-db" Text "sbtest" Own => "the schema",
+            "mysql-ssl" Text "off" Own =>
                 "TLS: DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
-            ),
-            known(
-                "mysql-ssl-ca",
-                Text,
-                "",
-                Own,
+            "mysql-ssl-ca" Text "" Own =>
                 "a file with the authorities that VERIFY_CA and VERIFY_IDENTITY trust",
-            ),
-            known(
-                "mysql-ssl-cert",
-                Text,
-                "",
-                Own,
-                "a file with the certificate to show the server",
-            ),
-            known("mysql-ssl-key", Text, "", Own, "a file with its key"),
-            known("mysql-ssl-cipher", Text, "", Fate::None, "no effect"),
-            known(
-                "mysql-compression",
-                Bool,
-                "off",
-                Own,
-                "compress the protocol",
-            ),
-            known("mysql-debug", Bool, "off", Fate::None, "no effect"),
-            known(
-                "mysql-ignore-errors",
-                List,
-                "1213,1020,1205",
-                Own,
-                "errors to go on after, or all",
-            ),
-            known("mysql-dry-run", Bool, "off", Own, "not to be had here"),
-        ],
+            "mysql-ssl-cert" Text "" Own => "a file with the certificate to show the server",
+            "mysql-ssl-key" Text "" Own => "a file with its key",
+            "mysql-ssl-cipher" Text "" Ignored => "no effect",
+            "mysql-compression" Bool "off" Own => "compress the protocol",
+            "mysql-debug" Bool "off" Ignored => "no effect",
+            "mysql-ignore-errors" List "1213,1020,1205" Own => "errors to go on after, or all",
+            "mysql-dry-run" Bool "off" Own => "not to be had here",
+        },
     ),
 ];
 
@@ -321,206 +140,50 @@ pub(super) const ALIASES: [(&str, &str); 4] = [
 ];
 
 /// Further options of 0.5.
-pub(super) const OLD_GENERAL: &[Known] = &[
-    known(
-        "rand-init",
-        Bool,
-        "off",
-        Own,
-        "no effect: the clock is the default seed",
-    ),
-    known(
-        "mysql-table-engine",
-        Text,
-        "innodb",
-        Load("mysql-storage-engine"),
-        "engine",
-    ),
-    known("mysql-engine-trx", Text, "auto", Fate::None, "no effect"),
-    known("myisam-max-rows", Int, "1000000", Fate::None, "no effect"),
-    known("mysql-table-options", Text, "", Fate::None, "no effect"),
-];
+pub(super) const OLD_GENERAL: &[Known] = options! {
+    "rand-init" Bool "off" Own => "no effect: the clock is the default seed",
+    "mysql-table-engine" Text "innodb" Load("mysql-storage-engine") => "engine",
+    "mysql-engine-trx" Text "auto" Ignored => "no effect",
+    "myisam-max-rows" Int "1000000" Ignored => "no effect",
+    "mysql-table-options" Text "" Ignored => "no effect",
+};
 
 /// Options of the scripts of 1.0.
-pub(super) const SCRIPTS: &[Known] = &[
-    known("tables", Int, "1", Load("tables"), "tables"),
-    known(
-        "table-size",
-        Int,
-        "10000",
-        Load("table-size"),
-        "rows in each table",
-    ),
-    known(
-        "range-size",
-        Int,
-        "100",
-        Load("range-size"),
-        "rows in a range",
-    ),
-    known(
-        "point-selects",
-        Int,
-        "10",
-        Load("point-selects"),
-        "rows by key in a transaction",
-    ),
-    known(
-        "simple-ranges",
-        Int,
-        "1",
-        Load("simple-ranges"),
-        "plain ranges",
-    ),
-    known("sum-ranges", Int, "1", Load("sum-ranges"), "summed ranges"),
-    known(
-        "order-ranges",
-        Int,
-        "1",
-        Load("order-ranges"),
-        "ordered ranges",
-    ),
-    known(
-        "distinct-ranges",
-        Int,
-        "1",
-        Load("distinct-ranges"),
-        "distinct ranges",
-    ),
-    known(
-        "range-selects",
-        Bool,
-        "on",
-        Load("range-selects"),
-        "all ranges, or none",
-    ),
-    known(
-        "index-updates",
-        Int,
-        "1",
-        Load("index-updates"),
-        "updates of the indexed column",
-    ),
-    known(
-        "non-index-updates",
-        Int,
-        "1",
-        Load("non-index-updates"),
-        "updates of the other",
-    ),
-    known(
-        "delete-inserts",
-        Int,
-        "1",
-        Load("delete-inserts"),
-        "rows deleted and inserted again",
-    ),
-    known(
-        "skip-trx",
-        Bool,
-        "off",
-        Load("skip-trx"),
-        "leave BEGIN and COMMIT out",
-    ),
-    known(
-        "auto-inc",
-        Bool,
-        "on",
-        Load("auto-inc"),
-        "keys come from the server",
-    ),
-    known(
-        "secondary",
-        Bool,
-        "off",
-        Load("secondary"),
-        "the key is a plain index",
-    ),
-    known(
-        "create-secondary",
-        Bool,
-        "on",
-        Load("create-secondary"),
-        "index column k",
-    ),
-    known(
-        "mysql-storage-engine",
-        Text,
-        "innodb",
-        Load("mysql-storage-engine"),
-        "engine",
-    ),
-    known("create-table-options", Text, "", Fate::None, "no effect"),
-    known("pgsql-variant", Text, "", Fate::None, "no effect"),
-    known(
-        "reconnect",
-        Int,
-        "0",
-        Load("reconnect"),
-        "reconnect after so many events; 0: never",
-    ),
-    known(
-        "random-points",
-        Int,
-        "10",
-        Load("random-points"),
-        "of select_random_points",
-    ),
-    known(
-        "number-of-ranges",
-        Int,
-        "10",
-        Load("number-of-ranges"),
-        "of select_random_ranges",
-    ),
-    known(
-        "delta",
-        Int,
-        "5",
-        Load("delta"),
-        "width of a range of select_random_ranges",
-    ),
-];
+pub(super) const SCRIPTS: &[Known] = options! {
+    "tables" Int "1" Load("tables") => "tables",
+    "table-size" Int "10000" Load("table-size") => "rows in each table",
+    "range-size" Int "100" Load("range-size") => "rows in a range",
+    "point-selects" Int "10" Load("point-selects") => "rows by key in a transaction",
+    "simple-ranges" Int "1" Load("simple-ranges") => "plain ranges",
+    "sum-ranges" Int "1" Load("sum-ranges") => "summed ranges",
+    "order-ranges" Int "1" Load("order-ranges") => "ordered ranges",
+    "distinct-ranges" Int "1" Load("distinct-ranges") => "distinct ranges",
+    "range-selects" Bool "on" Load("range-selects") => "all ranges, or none",
+    "index-updates" Int "1" Load("index-updates") => "updates of the indexed column",
+    "non-index-updates" Int "1" Load("non-index-updates") => "updates of the other",
+    "delete-inserts" Int "1" Load("delete-inserts") => "rows deleted and inserted again",
+    "skip-trx" Bool "off" Load("skip-trx") => "leave BEGIN and COMMIT out",
+    "auto-inc" Bool "on" Load("auto-inc") => "keys come from the server",
+    "secondary" Bool "off" Load("secondary") => "the key is a plain index",
+    "create-secondary" Bool "on" Load("create-secondary") => "index column k",
+    "mysql-storage-engine" Text "innodb" Load("mysql-storage-engine") => "engine",
+    "create-table-options" Text "" Ignored => "no effect",
+    "pgsql-variant" Text "" Ignored => "no effect",
+    "reconnect" Int "0" Load("reconnect") => "reconnect after so many events; 0: never",
+    "random-points" Int "10" Load("random-points") => "of select_random_points",
+    "number-of-ranges" Int "10" Load("number-of-ranges") => "of select_random_ranges",
+    "delta" Int "5" Load("delta") => "width of a range of select_random_ranges",
+};
 
 /// Options of the scripts of 0.5 that are more than `oltp-` in front of the name of 1.0.
-pub(super) const OLD_SCRIPTS: &[Known] = &[
-    known("oltp-tables-count", Int, "1", Load("tables"), "tables"),
-    known(
-        "oltp-read-only",
-        Bool,
-        "off",
-        Load("oltp-read-only"),
-        "no writes",
-    ),
-    known(
-        "oltp-write-only",
-        Bool,
-        "off",
-        Load("oltp-write-only"),
-        "no reads",
-    ),
-    known(
-        "random-points",
-        Int,
-        "10",
-        Load("random-points"),
-        "of select_random_points",
-    ),
-    known(
-        "number-of-ranges",
-        Int,
-        "10",
-        Load("number-of-ranges"),
-        "of select_random_ranges",
-    ),
-    known(
-        "delta",
-        Int,
-        "5",
-        Load("delta"),
-        "width of a range of select_random_ranges",
-    ),
-];
+pub(super) const OLD_SCRIPTS: &[Known] = options! {
+    "oltp-tables-count" Int "1" Load("tables") => "tables",
+    "oltp-read-only" Bool "off" Load("oltp-read-only") => "no writes",
+    "oltp-write-only" Bool "off" Load("oltp-write-only") => "no reads",
+    "random-points" Int "10" Load("random-points") => "of select_random_points",
+    "number-of-ranges" Int "10" Load("number-of-ranges") => "of select_random_ranges",
+    "delta" Int "5" Load("delta") => "width of a range of select_random_ranges",
+};
 
 fn in_table(table: &[Known], name: &str) -> Option<Known> {
     table.iter().find(|known| known.name == name).copied()

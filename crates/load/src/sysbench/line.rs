@@ -107,7 +107,7 @@ impl Line {
         };
         let value = check(known.kind, &value)
             .ok_or_else(|| format!("--{name}: '{value}' is not {}", words_for(known.kind)))?;
-        if known.fate == Fate::None && self.file.is_none() {
+        if known.fate == Fate::Ignored && self.file.is_none() {
             return Ok(());
         }
         self.values.insert(name, value);

@@ -65,7 +65,7 @@ pub(super) fn trackers(data: &[u8]) {
     let variables = ["*", "autocommit,time_zone", ""][usize::from(wants) % 3];
     let wanted = Wanted::from_setting(variables, wants & 0x80 != 0);
     let mut out = b"before".to_vec();
-    let kept = track::keep(blocks, &wanted, &mut Bound::default(), &mut out);
+    let kept = track::keep(blocks, &wanted, false, &mut Bound::default(), &mut out);
     assert_eq!(kept.is_err(), end.is_err());
     let (again, end) = listed(&out[6..]);
     assert_eq!(end, Ok(()), "what is kept can be read");

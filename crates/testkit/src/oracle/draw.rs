@@ -36,6 +36,9 @@ struct Drawing {
     queues: [VecDeque<Step>; CLIENTS_MAX],
     /// Clients whose reads lock inside of a transaction.
     serializable: [bool; CLIENTS_MAX],
+    /// Clients that have named the access of a transaction at its START, which MySQL reports when a
+    /// tracker is switched on later.
+    named_access: [bool; CLIENTS_MAX],
     /// Clients of the other account, who may not end those of the first; the pool does not count
     /// the right to end anybody.
     other: [bool; CLIENTS_MAX],
@@ -177,6 +180,7 @@ impl Drawing {
             claims: Claims::new(backends),
             queues: Default::default(),
             serializable: [false; CLIENTS_MAX],
+            named_access: [false; CLIENTS_MAX],
             other: [false; CLIENTS_MAX],
             second: [None; CLIENTS_MAX],
             accents,
@@ -225,6 +229,10 @@ impl Drawing {
 
     /// True if a step may be taken now, as far as it is not a matter of claims.
     fn suits(&self, step: &Step) -> bool {
+        let tracks = "session_track_transaction_info = CHAR";
+        if self.named_access[step.who] && step.texts().iter().any(|text| text.contains(tracks)) {
+            return false;
+        }
         match &step.act {
             // Nobody is interrupted in the middle of a habit.
             Act::Together(all) => all
@@ -243,8 +251,11 @@ impl Drawing {
         {
             self.other[who] = login.other;
         }
-        self.serializable[who] |= step.texts().iter().any(|t| t.contains("SERIALIZABLE"));
+        let says = |part| step.texts().iter().any(|text| text.contains(part));
+        self.serializable[who] |= says("SERIALIZABLE");
+        self.named_access[who] |= says("START TRANSACTION READ");
         self.serializable[who] &= step.claim != Claim::Frees;
+        self.named_access[who] &= step.claim != Claim::Frees;
     }
 
     fn join(&mut self, who: usize) -> Step {

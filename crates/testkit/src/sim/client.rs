@@ -38,6 +38,11 @@ const STOPS_MAX: u32 = 8;
 /// Words of its talk about an error 9511 that is no reply to what it has asked.
 const KEEPS_TOO_MUCH: &str = "packet number 0, expected 1: [ff, 27, 25";
 
+/// Bytes of an OK, and what a frame and a record of its own add.
+const OK_LEN: usize = 11;
+const FRAME_HEADER_LEN: usize = 7;
+const RECORD_LEN: usize = 22;
+
 /// Commands that a client sends at once that floods, before all others.
 pub(crate) const FLOOD: usize = 200;
 
@@ -61,8 +66,12 @@ pub(crate) struct Manners {
     pub(crate) stalls: bool,
     /// Clients may keep fewer backends than there are.
     pub(crate) keeps_few: bool,
+    /// Their reads go to other servers.
+    pub(crate) reads_elsewhere: bool,
     /// The first one sends [`FLOOD`] commands at once that need no server.
     pub(crate) floods: bool,
+    /// It does so within its first transaction, if it has one.
+    pub(crate) floods_inside: bool,
     /// True if clients ask for long replies, and stop amid them.
     pub(crate) readers_stop: bool,
     /// Number of kinds of backends that the clients need.
@@ -125,6 +134,7 @@ pub(crate) struct SimClient {
     guesses: bool,
     asked: VecDeque<Asked>,
     made: u64,
+    has_flooded: bool,
     /// The highest id of a prepared statement.
     highest: u32,
     last: Option<Kind>,
@@ -219,6 +229,7 @@ impl SimClient {
             guesses,
             asked: VecDeque::new(),
             made: 0,
+            has_flooded: false,
             highest: 0,
             last: None,
             failed_before: false,
@@ -266,6 +277,13 @@ impl SimClient {
     /// True if it is the one that floods.
     pub(crate) fn floods(&self, manners: &Manners) -> bool {
         manners.floods && self.id == 0
+    }
+
+    /// Bytes of an OK to it on the wire, at most.
+    pub(crate) fn ok_len(&self) -> usize {
+        let frame = self.frames.as_ref().map_or(0, |_| FRAME_HEADER_LEN);
+        let record = self.tls.as_ref().map_or(0, |_| RECORD_LEN);
+        OK_LEN + frame + record
     }
 
     /// True if more than a few of its commands are unanswered.
@@ -322,7 +340,10 @@ impl SimClient {
         out: &mut Vec<u8>,
     ) -> String {
         let behind = !self.asked.is_empty();
-        if self.floods(manners) && !behind && self.made == 0 {
+        let is_inside = self.belief.transaction.is_some();
+        let may_flood = !behind && !self.has_flooded && is_inside == manners.floods_inside;
+        if self.floods(manners) && may_flood {
+            self.has_flooded = true;
             self.made += 1;
             for _ in 0..FLOOD {
                 self.talk.command(out, Command::Ping, b"");
@@ -517,7 +538,10 @@ impl SimClient {
     /// Notes that it was told that a statement was not executed. A read that was pipelined may have
     /// been, once: what it was answered was dropped.
     fn note_not_executed(&mut self, tag: u64, kind: &Kind, manners: &Manners) {
-        if manners.pipeline_max == 1 || !self.belief.ran(kind).may_pipeline() {
+        let ran = self.belief.ran(kind);
+        // A read that was sent to another server may run on the writer, or not.
+        let may_run = manners.reads_elsewhere && ran.is_read();
+        if !may_run && (manners.pipeline_max == 1 || !ran.may_pipeline()) {
             self.not_executed.push(tag);
         }
     }
@@ -596,7 +620,18 @@ impl SimClient {
         let says = |what: &str| text.contains(what);
         let fair = match (failure.code, kind) {
             (1146, Kind::Prepare(text)) => *text == PREPARED.len(),
+            (1213, _) if says("was lost with its server") => {
+                let had_one = self.belief.transaction.is_some();
+                self.believe_rolled_back(kind);
+                manners.reads_elsewhere && had_one
+            }
             (1213, _) => self.believe_rolled_back(kind),
+            // Something that no text showed holds it on a server that is read.
+            (1792, _) => {
+                self.note_not_executed(asked.tag, kind, manners);
+                self.ends = true;
+                manners.reads_elsewhere && self.belief.may_be_bound()
+            }
             // It waited in vain; what the transaction did before stays.
             (1205, _) => self.belief.transaction.is_some() && self.belief.ran(kind) == Kind::Insert,
             (1146, kind) if self.belief.ran(kind) == Kind::Fail => {
@@ -657,6 +692,14 @@ impl SimClient {
             (1158, _) => {
                 let sets = matches!(kind, Kind::SetUser(_));
                 self.ends |= sets || self.belief.may_be_bound() || self.owes_read_back();
+                if manners.reads_elsewhere {
+                    // It goes on with another server, and nobody knows of its COMMIT.
+                    let commits = matches!(self.belief.ran(kind), Kind::Commit | Kind::PlainCommit);
+                    if commits {
+                        self.belief.rows.clear();
+                    }
+                    self.believe_rolled_back(kind);
+                }
                 true
             }
             _ => false,
@@ -787,14 +830,17 @@ impl SimClient {
     }
 
     /// The connection has ended. `faults`: connections to the server were lost in this world.
-    pub(crate) fn on_end(&mut self, faults: bool) {
+    pub(crate) fn on_end(&mut self, faults: bool, manners: &Manners) {
         let fair = match self.phase {
             _ if self.drained && !self.belief.is_bound() => true,
             Phase::Left | Phase::Gone | Phase::Stalled => true,
             Phase::LoggingIn => self.ends || faults,
             Phase::New | Phase::In => {
                 let between = self.asked.is_empty();
-                let bound = self.belief.may_be_bound() || self.owes_read_back();
+                // Of several servers another one goes on, with the number of its row.
+                let has_left = self.owes_read_back()
+                    && !(manners.reads_elsewhere && self.last == Some(Kind::Insert));
+                let bound = self.belief.may_be_bound() || has_left;
                 self.ends || (faults && (!between || bound))
             }
         };

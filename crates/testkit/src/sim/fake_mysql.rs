@@ -37,6 +37,8 @@ use wire::status;
 /// So often a short answer is long: others are pipelined behind a statement whose shape had short
 /// ones.
 const LONG_POINT_EVERY: u64 = 29;
+/// Of so many questions whether it has a write a server that is read has it not in one.
+const BEHIND_EVERY: u64 = 11;
 /// The password of the pool's account.
 pub(crate) const PASSWORD: &str = "secret";
 /// The password of the pool's account once it has been changed.
@@ -80,6 +82,8 @@ pub(crate) struct Db {
     pub(crate) executed: HashMap<u64, Execution>,
     /// Reads that ran once more.
     pub(crate) read_again: u64,
+    /// Questions to a server that is read so far.
+    pub(crate) read_questions: u64,
     /// Rows of the log, by tag.
     pub(crate) log: HashMap<u64, u32>,
     pub(crate) transactions: u64,
@@ -429,6 +433,12 @@ impl Seat {
                 if within { "T_______" } else { "________" },
             );
             return Answer::changed(changes);
+        }
+        // A server that is read is behind now and then.
+        if sql.starts_with("SELECT MASTER_GTID_WAIT(") {
+            db.read_questions += 1;
+            let is_behind = db.read_questions.is_multiple_of(BEHIND_EVERY);
+            return Answer::row(vec![Some(if is_behind { "-1" } else { "0" }.into())]);
         }
         let tag = tag_of(sql.as_bytes());
         if sql.starts_with("SHOW WARNINGS") {

@@ -88,6 +88,14 @@ pub(crate) fn uses_tables(sql: &str) -> bool {
 }
 
 impl Kind {
+    /// True for a plain SELECT, which changes nothing.
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(
+            self,
+            Kind::Point | Kind::Poison | Kind::Big | Kind::Warn | Kind::Fail | Kind::Slow(_)
+        )
+    }
+
     /// The command and its arguments, with this tag.
     pub(crate) fn command(&self, tag: u64, belief: &Belief) -> (Command, Vec<u8>) {
         let text = match self {

@@ -68,6 +68,27 @@ pub(super) fn settings_text(
     )
 }
 
+/// Settings in which the reads of `app` go to two servers besides the writer.
+pub(super) fn with_readers(text: &str) -> String {
+    let server = |number: u8| {
+        format!(
+            "[[server]]\nname = \"{number}\"\naddress = \"127.0.0.1:{}\"\n",
+            3306 + u16::from(number)
+        )
+    };
+    let servers = [0, 1, 2].map(server).concat();
+    text.replace(
+        "[backend]\naddress = \"127.0.0.1:3306\"\n",
+        &format!(
+            "[backend]\nmonitor_user = \"app\"\nmonitor_password = \"secret\"\n{servers}[cluster]\n"
+        ),
+    )
+    .replace(
+        "\nname = \"app\"\npassword = \"secret\"\n",
+        "\nname = \"app\"\npassword = \"secret\"\nread_from = \"readers\"\n",
+    )
+}
+
 /// Users whose password the pool knows by its hash only: each needs a full authentication first.
 pub(super) const HASHED: [&str; 4] = ["one", "two", "three", "four"];
 

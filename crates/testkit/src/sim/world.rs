@@ -24,10 +24,10 @@ use super::client::{Manners, Phase, SimClient};
 use super::fake_mysql::{Db, NEW_PASSWORD, PASSWORD, Seat};
 use super::net::{Dials, Disk, Peer, SimFile, SimNet, Stage, Wires};
 use super::random::Random;
-use super::settings::{facts, settings_text};
+use super::settings::{facts, settings_text, with_readers};
 use crew::Crew;
 use pool::{Order, Raw, Shared, Sizes, SpoolFiles};
-use reactor::Time;
+use reactor::{Address, Time};
 use std::cell::RefMut;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,8 +43,8 @@ const STEPS_MAX: u64 = 400_000;
 const FLOOD_TURN_MAX: usize = 64;
 /// Steps before which the password is changed, in such worlds.
 const ROTATED_MAX: u64 = 2000;
-/// Bytes of an OK.
-const OK_LEN: usize = 11;
+/// In a thousand steps, so often other servers may be read than before.
+const READERS_CHANGE: u64 = 10;
 /// For how long a client stops in the middle of a reply: less than any limit of such worlds.
 const STOP: Duration = Duration::from_millis(1500);
 /// Error of MySQL since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
@@ -101,6 +101,8 @@ pub(crate) struct World {
     /// The step at which the password is changed, and the settings as they are written.
     rotate_at: Option<u64>,
     text: String,
+    /// Address of the servers that are read, where there are some: they come and go.
+    reads_at: Option<Arc<Address>>,
     dials_until: Time,
     steps: u64,
     seen: Seen,
@@ -128,13 +130,17 @@ impl World {
         let of_all = (groups, backends);
         let mut text = settings_text(&mut random, of_all, pipeline_max, wait_ms, readers_stop);
         if ordered {
-            // One lane is one order; between two, priority decides.
+            // One queue is one order; between two, priority decides.
             text = text.replace("\"statements\"", "\"transactions\"");
         }
         // Not drawn, so that the worlds of the seeds stay what they were.
         let keeps_few = seed % 6 == 2;
         if keeps_few {
             text.insert_str(0, "account_kept_backends_max = 1\n");
+        }
+        let reads_elsewhere = seed % 10 == 6 && !ordered;
+        if reads_elsewhere {
+            text = with_readers(&text);
         }
         let settings = Raw::parse(&text).and_then(Raw::check).expect("settings");
         let tame = ordered || random.chance(250);
@@ -149,7 +155,9 @@ impl World {
             secures: seed % 4 == 1 && !ordered,
             stalls: seed.is_multiple_of(2),
             keeps_few,
-            floods: seed % 9 == 4 && seed % 4 != 1,
+            reads_elsewhere,
+            floods: seed % 5 == 4,
+            floods_inside: seed % 2 == 1 && !tame,
             readers_stop,
             kinds: if ordered { 1 } else { random.between(1, 3) },
             eofs: random.chance(300),
@@ -175,6 +183,10 @@ impl World {
         }
         shared.spool_block = [64, 600, 5000, 64 * 1024][usize::try_from(seed % 4).unwrap_or(0)];
         shared.long_reply = [400, 4000, 128 * 1024][usize::try_from(seed % 3).unwrap_or(0)];
+        let address = Arc::new(Address::Tcp(([127, 0, 0, 1], 3306).into()));
+        if reads_elsewhere {
+            shared.begin_cluster(&address);
+        }
         let files = SpoolFiles::new(move || Ok(SimFile::new(disk)));
         let shared = Arc::new(shared);
         // One more for each group's KILL.
@@ -222,6 +234,7 @@ impl World {
             drain_at,
             leaving,
             rotate_at,
+            reads_at: reads_elsewhere.then_some(address),
             text,
             dials_until: Time(0),
             steps: 0,
@@ -427,8 +440,8 @@ impl World {
         self.crew.turn(group, &self.net, all);
         let written = self.written_for_flood().saturating_sub(before);
         assert!(
-            written <= FLOOD_TURN_MAX * OK_LEN,
-            "{written} bytes of one turn answer one client that floods"
+            written <= FLOOD_TURN_MAX,
+            "a turn answers {written} commands of one client that floods"
         );
         self.seen.flooded = self.seen.flooded.max(written);
         self.crew.check_memory();
@@ -436,15 +449,14 @@ impl World {
         self.seen.untaken = self.seen.untaken.max(untaken);
     }
 
-    /// Bytes that the client which floods has not taken of its answers.
+    /// Answers that the client which floods has not taken.
     fn written_for_flood(&self) -> usize {
         let floods = |client: &&SimClient| client.floods(&self.manners) && client.is_amid_flood();
-        let wire = self
-            .clients
-            .iter()
-            .find(floods)
-            .and_then(|client| client.wire);
-        wire.map_or(0, |wire| self.wires().wires[wire].untaken())
+        let Some(client) = self.clients.iter().find(floods) else {
+            return 0;
+        };
+        let untaken = |wire: usize| self.wires().wires[wire].untaken();
+        client.wire.map_or(0, untaken) / client.ok_len()
     }
 
     /// The peer takes bytes that the group has written.
@@ -492,8 +504,8 @@ impl World {
             }
             Peer::Client(number) => {
                 self.note(|| format!("client {number} is closed"));
-                let faults = self.seen.killed > 0;
-                self.clients[number].on_end(faults);
+                let faults = self.seen.killed > 0 || self.reads_at.is_some();
+                self.clients[number].on_end(faults, &self.manners);
             }
         }
     }
@@ -599,6 +611,15 @@ impl World {
         }
         if self.rotate_at == Some(self.steps) {
             self.change_password();
+        }
+        if let Some(at) = self.reads_at.clone()
+            && self.random.chance(READERS_CHANGE)
+        {
+            let mut weight = || *self.random.pick(&[None, Some(0), Some(1), Some(1)]);
+            let weights = [Some(0), weight(), weight()];
+            self.shared.put_readers(&at, &weights);
+            self.note(|| format!("readers are {weights:?}"));
+            self.crew.something_happens();
         }
         if self.frost && self.random.chance(2) {
             let number = self.random.index(self.clients.len());
@@ -714,11 +735,12 @@ impl World {
     fn check_end(&mut self) {
         let census = self.crew.census();
         self.seen.new_logins = self.db.new_logins;
+        self.seen.read_questions = self.db.read_questions;
         self.seen.lent = census.counts.lent;
         self.seen.abandoned = census.counts.abandoned;
         self.seen.pipelined_again = census.counts.pipelined_again;
         assert!(
-            self.db.read_again <= self.seen.pipelined_again,
+            self.reads_at.is_some() || self.db.read_again <= self.seen.pipelined_again,
             "a read was executed twice that had not pipelined: {census:?}"
         );
         self.seen.spooled = census.counts.spooled;
