@@ -10,7 +10,14 @@
 #   cluster.sh start FOLDER/db1           starts a server again that was killed; prints its pid
 #   cluster.sh promote FOLDER/db2         as an orchestrator: db2 takes the writes; those of the others
 #                                         that answer replicate from it
-#   Each has the accounts app (password app, all rights) and monitor (monitor, what the pool asks for).
+#   cluster.sh failover FOLDER            promotes the one that has most, and prints its name
+#   cluster.sh rejoin FOLDER/db1          starts a server that was killed with the data of another
+#                                         replica, which is restarted for it
+#   cluster.sh cut|mend FOLDER/db1        takes the cable between it and the other two out, and back
+#   With ONRAMP_NAMESPACES=1 (the same for all commands), and below `unshare -n`, each server has a
+#   network namespace of its own, at 10.77.0.1 to 10.77.0.3; without it there is no cut.
+#   With ONRAMP_DISK_MB, as root, each has a disk of its own of that size.
+#   Each has the accounts app (password app, all rights) and monitor (monitor, what the pool needs).
 #   A replica starts read-only, and so does a writer that comes back.
 # Why: what a pool makes of several servers is true when real ones say so.
 # Changes on the machine: a folder below /tmp, ports on loopback; about 150 MB of memory for each
@@ -47,7 +54,9 @@ start() {
 }
 
 port_of() { sed -n 's/.*--port=\([0-9]*\).*/\1/p' "$1/run"; }
-host_of() { echo "127.0.0.${1##*/db}"; }
+network=127.0.0
+[[ -z ${ONRAMP_NAMESPACES:-} ]] || network=10.77.0
+host_of() { echo "$network.${1##*/db}"; }
 
 # follow NODE SOURCE
 follow() {
@@ -77,10 +86,75 @@ promote() {
     done
 }
 
+# drained NODE: it hears its source no more, and has applied what it has received. Prints how many
+# transactions it has.
+drained() {
+    if grep -q mariadbd "$1/run"; then
+        sql "$1" 'STOP SLAVE IO_THREAD'
+        local tries=0
+        until sql "$1" 'SHOW SLAVE STATUS' | grep -q 'has read all relay log'; do
+            [[ -n $(sql "$1" 'SHOW SLAVE STATUS') ]] && ((++tries < tries_max)) || break
+            sleep 0.02
+        done
+        sql "$1" 'SELECT @@gtid_current_pos' | sed 's/.*-//'
+    else
+        sql "$1" "STOP REPLICA IO_THREAD;
+            DO WAIT_FOR_EXECUTED_GTID_SET((SELECT RECEIVED_TRANSACTION_SET
+                FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME=''), 30);
+            SELECT @@global.gtid_executed" |
+            tr ',:' '\n\n' | awk -F- '/^ *[0-9]+(-[0-9]+)?$/ { sum += $NF - $1 + 1 } END { print sum + 0 }'
+    fi
+}
+
+failover() {
+    local node has best='' most=-1
+    for node in "$1"/db*; do
+        sql "$node" 'SELECT 1' >/dev/null 2>&1 || continue
+        has=$(drained "$node")
+        ((${has:-0} <= most)) || { best=$node most=${has:-0}; }
+    done
+    promote "$best"
+    echo "${best##*/}"
+}
+
+rejoin() {
+    local node from='' pid
+    for node in "${1%/*}"/db*; do
+        [[ $node == "$1" || -z $(sql "$node" 'SHOW SLAVE STATUS' 2>/dev/null ||
+            sql "$node" 'SHOW REPLICA STATUS' 2>/dev/null) ]] || from=$node
+    done
+    pid=$(cat "$from/pid")
+    kill "$pid"
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+    rm -rf "$1/data"
+    cp -a "$from/data" "$1/data"
+    rm -f "$1/data/auto.cnf"
+    start "$from"
+    start "$1"
+}
+
+# Packets for an address that nobody has are lost without a word.
+cable() {
+    local node other
+    for node in "${1%/*}"/db*; do
+        for other in "${1%/*}"/db*; do
+            [[ $node != "$other" && ($node == "$1" || $other == "$1") ]] || continue
+            local neighbour=(nsenter -t "$(cat "$node/host")" -n ip neigh)
+            case $2 in
+            cut) "${neighbour[@]}" replace "$(host_of "$other")" lladdr 02:00:00:00:00:99 dev eth0 nud permanent ;;
+            mend) "${neighbour[@]}" delete "$(host_of "$other")" dev eth0 ;;
+            esac
+        done
+    done
+}
+
 case ${1:-} in
 sql) shift; sql "$@"; exit ;;
 start) start "$2"; cat "$2/pid"; exit ;;
 promote) promote "$2"; exit ;;
+failover) failover "$2"; exit ;;
+rejoin) rejoin "$2"; exit ;;
+cut | mend) cable "$2" "$1"; exit ;;
 mariadb | mysql | galera | group) kind=$1 ;;
 *) fail "cluster.sh mariadb|mysql|galera|group; see its head" ;;
 esac
@@ -91,13 +165,14 @@ chmod 755 "$folder"
 ((EUID != 0)) || chown mysql: "$folder"
 end_all() {
     local file pid
-    for file in "$folder"/db*/pid; do
+    for file in "$folder"/db*/{pid,host}; do
         pid=$(cat "$file" 2>/dev/null) && kill -9 "$pid" 2>/dev/null || true
     done
     for file in "$folder"/db*/pid; do
         pid=$(cat "$file" 2>/dev/null) || continue
         while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
     done
+    [[ -z ${ONRAMP_DISK_MB:-} ]] || umount "${nodes[@]}"
     rm -rf "$folder"
 }
 trap end_all EXIT
@@ -107,7 +182,7 @@ trap 'exit 130' INT TERM HUP
 free_port() {
     local port host
     while port=$((10000 + RANDOM % 20000)); do
-        for host in 127.0.0.{1..3}; do
+        for host in $network.{1..3}; do
             ! (: <>"/dev/tcp/$host/$port") 2>/dev/null || continue 2
         done
         echo "$port"
@@ -118,12 +193,32 @@ free_port() {
 as_user=()
 [[ $EUID != 0 ]] || as_user=(--user=mysql)
 mysql_run=${ONRAMP_MYSQL:-target/mysql}/run
-port=$(free_port)
 nodes=("$folder"/db{1..3})
+
+# make_hosts: a namespace for each server, and a bridge to it from this one.
+make_hosts() {
+    local node number
+    [[ $(readlink /proc/self/ns/net) != "$(readlink /proc/1/ns/net)" ]] ||
+        fail "ONRAMP_NAMESPACES: run this below 'unshare -n'"
+    ip link set lo up
+    ip link add bridge type bridge
+    ip address add "$network.254/24" dev bridge
+    ip link set bridge up
+    for node in "${nodes[@]}"; do
+        number=${node##*/db}
+        unshare -n sleep infinity </dev/null >/dev/null 2>&1 &
+        echo $! >"$node/host"
+        # No `wait` waits for it.
+        disown
+        until [[ $(readlink "/proc/$!/ns/net") != "$(readlink /proc/self/ns/net)" ]]; do sleep 0.01; done
+        ip link add "cable$number" type veth peer name eth0 netns $!
+        ip link set "cable$number" master bridge up
+        nsenter -t $! -n bash -c "ip link set lo up; ip address add $network.$number/24 dev eth0; ip link set eth0 up"
+    done
+}
 
 # The first data of all three: made once, and copied.
 make_data() {
-    mkdir "${nodes[@]}"
     if [[ $kind == mariadb || $kind == galera ]]; then
         have mariadbd || not_installed "needs mariadb-server"
         mariadb-install-db --no-defaults --datadir="$folder/data" --skip-test-db --tmpdir="$folder" \
@@ -144,8 +239,9 @@ make_data() {
 
 # write_run NODE OPTION...: the command that starts it.
 write_run() {
-    local node=$1 program user=("${as_user[@]}")
+    local node=$1 program user=("${as_user[@]}") enter=()
     shift
+    [[ ! -e $node/host ]] || enter=(nsenter -t "$(cat "$node/host")" -n)
     program=(mariadbd --no-defaults --skip-name-resolve --innodb-buffer-pool-size=32M)
     if [[ $kind == mysql || $kind == group ]]; then
         user=("${as_user[@]/mysql/root}")
@@ -154,7 +250,7 @@ write_run() {
     fi
     {
         printf '#!/usr/bin/env bash\nexec'
-        printf ' %q' "${program[@]}" "${user[@]}" --datadir="$node/data" --tmpdir="$node" \
+        printf ' %q' "${enter[@]}" "${program[@]}" "${user[@]}" --datadir="$node/data" --tmpdir="$node" \
             --socket="$node/socket" --bind-address="$(host_of "$node")" --port="$port" \
             --server-id="${node##*/db}" --log-bin=log --binlog-format=ROW "$@"
         printf '\n'
@@ -164,11 +260,13 @@ write_run() {
 }
 
 make_accounts() {
-    local rights='PROCESS, REPLICATION CLIENT'
-    [[ $kind == mysql || $kind == group ]] || rights='PROCESS, BINLOG MONITOR, SLAVE MONITOR'
+    local rights='PROCESS, RELOAD, REPLICATION CLIENT, SYSTEM_VARIABLES_ADMIN, CONNECTION_ADMIN,
+        REPLICATION_SLAVE_ADMIN, GROUP_REPLICATION_ADMIN'
+    [[ $kind == mysql || $kind == group ]] || rights='PROCESS, RELOAD, BINLOG MONITOR, SLAVE MONITOR,
+        READ ONLY ADMIN, REPLICATION SLAVE ADMIN'
     sql "$1" "CREATE DATABASE app;
         CREATE USER repl IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO repl;
-        CREATE USER app IDENTIFIED BY 'app'; GRANT ALL ON *.* TO app;
+        CREATE USER app IDENTIFIED BY 'app'; GRANT ALL ON *.* TO app WITH GRANT OPTION;
         CREATE USER monitor IDENTIFIED BY 'monitor'; GRANT $rights ON *.* TO monitor"
     [[ $kind != group ]] || sql "$1" "GRANT SELECT ON performance_schema.* TO monitor;
         GRANT BACKUP_ADMIN, GROUP_REPLICATION_STREAM, CONNECTION_ADMIN ON *.* TO repl"
@@ -212,15 +310,17 @@ start_galera() {
     make_accounts "${nodes[0]}"
 }
 
+# Members want an address that an interface has: on loopback one, and three ports.
+group_host() { [[ -n ${ONRAMP_NAMESPACES:-} ]] && echo "$network.$1" || echo 127.0.0.1; }
+
 start_group() {
     local node seeds= base
     base=$(free_port)
-    # Members want an address that an interface has: one, and three ports.
-    for node in 1 2 3; do seeds+=",127.0.0.1:$((base + node))"; done
+    for node in 1 2 3; do seeds+=",$(group_host $node):$((base + node))"; done
     for node in "${nodes[@]}"; do
         write_run "$node" --plugin-load-add=group_replication.so --report-host="$(host_of "$node")" \
             --loose-group-replication-group-name=aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa \
-            --loose-group-replication-local-address="127.0.0.1:$((base + ${node##*/db}))" \
+            --loose-group-replication-local-address="$(group_host "${node##*/db}"):$((base + ${node##*/db}))" \
             --loose-group-replication-group-seeds="${seeds#,}" \
             --loose-group-replication-member-expel-timeout=0 \
             --loose-group-replication-recovery-get-public-key=ON --gtid-mode=ON \
@@ -241,6 +341,12 @@ start_group() {
     sed -i 's/start-on-boot=OFF/start-on-boot=ON/' "${nodes[0]}/run"
 }
 
+mkdir "${nodes[@]}"
+for node in "${nodes[@]}"; do
+    [[ -z ${ONRAMP_DISK_MB:-} ]] || mount -t tmpfs -o "size=${ONRAMP_DISK_MB}m" disk "$node"
+done
+[[ -z ${ONRAMP_NAMESPACES:-} ]] || make_hosts
+port=$(free_port)
 make_data
 case $kind in
 mariadb)

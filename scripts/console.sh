@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
 # What: the console's answers while many statements wait. A table is locked, CONNECTIONS clients select
-#   from it through a pool with two backends, and once all but a few of them wait in its lanes, each
+#   from it through a pool with two backends, and once all but a few of them wait in its queues, each
 #   of the console's questions is asked ROUNDS times on one connection. Prints the longest and the
 #   median time of each, in milliseconds, as the mariadb command line measures them.
 # Why: an operator asks when nothing else goes on any more.
@@ -54,7 +54,7 @@ printf '%s statements wait\n' "$waiting"
 
 ask() { mariadb --no-defaults -h 127.0.0.1 -P "$console_port" -u admin -pconsole -vvv "$@"; }
 
-for what in CLIENTS BACKENDS SERVERS GROUPS LANES PINS USERS STATEMENTS CONFIG STATS MEMORY ERRORS; do
+for what in CLIENTS BACKENDS SERVERS GROUPS QUEUES PINS USERS STATEMENTS CONFIG STATS MEMORY ERRORS; do
     for ((round = 0; round < rounds; round++)); do
         printf 'SHOW %s;\n' "$what"
     done | ask | sed -n 's/.* in set.* (\([0-9.]*\) sec).*/\1/p; s/^Empty set.* (\([0-9.]*\) sec).*/\1/p' |

@@ -59,7 +59,7 @@ JOBS = {
     ],
     "bytes from and to sockets, and what waits of them": [
         "pool/src/client/input", "pool/src/client/output", "pool/src/backend/input",
-        "pool/src/backend/output", "pool/src/buffers", "pool/src/limits", "pool/src/group/clients",
+        "pool/src/backend/output", "pool/src/client/buffers", "pool/src/limits", "pool/src/group/clients",
         "pool/src/scheduler/bulk",
     ],
     "packets, commands and replies": [

@@ -2,12 +2,13 @@
 #
 # What: measures what others feel of clients that send or take a lot: 1,000 clients that begin
 #   compressed commands of 16 MiB and do not end them (zlib; zstd in front of MySQL), 3 clients that
-#   loop replies of 40 MiB, 6 that loop statements of 16 to 60 MiB, 8 that send commands without end
-#   which need no server (of each kind, and packed, under TLS, in a transaction, and without taking
-#   an answer), each through the pool, and where it makes sense without. Prints the latencies of 32
-#   clients (8 beside those floods) that ask short questions meanwhile, how often the burden was
-#   done, and how far the pool's memory has grown. Then 40 clients that read nothing of 100 MB each, on
-#   16 backends, without a spool and with a full one, beside clients of their account and of another.
+#   loop replies of 40 MiB, 6 that loop statements of 16 to 60 MiB, 120 that loop four packed ones
+#   of 16 MiB, 8 that send commands without end which need no server (of each kind, and packed,
+#   under TLS, in a transaction, and without taking an answer), each through the pool, and where it
+#   makes sense without. Prints the latencies of 32 clients (8 beside those floods) that ask short
+#   questions meanwhile, how often the burden was done, and how far the pool's memory has grown.
+#   Then 40 clients that read nothing of 100 MB each, on 16 backends, without a spool, with a full
+#   one and with the default, beside clients of their account and of another.
 # Why: nobody may be held up, and no memory taken, by what one client sends.
 # Changes on the machine: installs MariaDB (Debian) if it is missing, as scripts/lib.sh describes;
 #   the servers run from a folder below /tmp on free ports.
@@ -30,7 +31,7 @@ pace=${PACE:-1000}
 floods="flood-none flood-ping flood-empty flood-commit flood-set flood-reset flood-close"
 floods+=" flood-error flood-ping-zlib flood-set-zlib flood-ping-tls flood-ping-open"
 floods+=" flood-ping-unread flood-ping-zstd flood-set-zstd"
-modes=${MODES:-"none zlib replies replies@$pace statements statements@$pace $floods unread zstd"}
+modes=${MODES:-"none zlib replies replies@$pace statements statements@$pace packed $floods unread zstd"}
 
 want openssl openssl
 get_ready -p onramp -p testkit --bin onramp --example heavy
@@ -76,6 +77,7 @@ for ((round = 0; round < rounds; round++)); do
             zlib) through zlib "$frames" ;;
             none) direct none 0 && through none 0 ;;
             replies*) direct "$mode" 3 && through "$mode" 3 ;;
+            packed) direct packed 120 && through packed 120 ;;
             statements*) direct "$mode" 6 && through "$mode" 6 ;;
             flood-*) direct "$mode" 8 && through "$mode" 8 ;;
             *) fail "MODES: $mode is unknown" ;;
@@ -88,10 +90,11 @@ if [[ $modes == *unread* ]]; then
         CREATE TABLE beside (i INT PRIMARY KEY, n INT) SELECT seq - 1 AS i, 0 AS n FROM seq_1_to_4;
         CREATE TABLE beside2 LIKE beside; INSERT INTO beside2 SELECT * FROM beside'
     pool_user+=('[[user]]' 'name = "other"' 'password = "other"')
-    for spool in 0 16777216; do
+    for spool in 0 16777216 default; do
         end_pool
-        start_pool "${bounds[@]}" 'backends_max = 16' "spool_bytes_max = $spool" \
-            "spool_folder = \"$folder\""
+        spool_bounds=("spool_folder = \"$folder\"")
+        [[ $spool == default ]] || spool_bounds+=("spool_bytes_max = $spool")
+        start_pool "${bounds[@]}" 'backends_max = 16' "${spool_bounds[@]}"
         printf 'spool_bytes_max = %s\n' "$spool"
         for ((round = 0; round < rounds; round++)); do
             through unread 0 && through unread 40 && through unread@other 40

@@ -162,7 +162,7 @@ if ((version >= 253)); then
     for millis in 12346 12347 12348; do
         configure "wait_ms_max = $millis"
         inside systemctl reload onramp
-        logged "wait_ms_max (.*now $millis" || fail "package: a reload was over before the settings were read"
+        logged "wait_ms_max: .* -> $millis" || fail "package: a reload was over before the settings were read"
     done
     [[ $(inside systemctl is-active onramp) == active ]] || fail "package: it is not active after a reload"
 fi
@@ -203,6 +203,20 @@ old=$(pid)
 inside systemctl kill --kill-whom=main -s KILL onramp
 await "another start" is_another
 await "a login" client -e 'SELECT 1'
+
+say "package: a mistake of its file is not tried again, a refused account is, and a password is safe there"
+is_state() { [[ $(inside systemctl show -p SubState --value onramp) == "$1" ]]; }
+configure 'clients_maximum = 5'
+! inside systemctl restart onramp 2>/dev/null || fail "package: it runs with a mistake"
+is_state failed || fail "package: systemd tries a mistake again"
+configure ''
+inside install -m 0600 -o onramp /dev/stdin /etc/onramp/app.password <<<wrong
+! inside systemctl restart onramp 2>/dev/null || fail "package: it runs with a wrong password"
+is_state auto-restart || fail "package: systemd does not try a refused account again"
+sed -i 's|^password_file = .*|password = "app"|' "$root/etc/onramp/pool.toml"
+await "a start with the right one" is_state running
+await "a login" client -e 'SELECT 1'
+! logged 'can read it' || fail "package: it warns of a file that nobody else reads"
 
 say "package: systemd holds its socket: a login starts it, and a restart refuses nobody"
 inside systemctl stop onramp

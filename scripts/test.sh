@@ -167,6 +167,7 @@ cores=$(nproc)
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((cores < 4 ? 4 : cores))}
 run_tests
 step "package" bash scripts/packaged.sh
+step "chart" bash scripts/helm.sh
 
 list_slowest
 list_skipped
