@@ -1,17 +1,11 @@
 //! Clients that leave in the middle of a result: nothing is kept for them, the statement ends on
 //! the server, and its backend is free. And servers that answer without end.
 
-use crate::world::{
-    HOLD, app, begin, binary, config, config_file, direct, login, mysql, pooled, server, start_pool,
-};
-use reactor::Address;
+use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use testkit::onramp::{Pool, loopback};
-use testkit::real::{Real, skipped};
-use testkit::reply::Outcome;
+use testkit::onramp::loopback;
 use wire::capabilities::LOCAL_FILES;
-use wire::command::Command;
 
 /// A reply that has no end within any test, as a table that was joined without a condition.
 const ENDLESS: &str = "SELECT REPEAT('x', 1000) FROM information_schema.collations c1, \
@@ -42,13 +36,8 @@ fn peak(pool: &Pool) -> u64 {
 
 #[test]
 fn a_client_that_leaves_amid_its_reply_costs_nothing() {
-    let test = "a_client_that_leaves_amid_its_reply_costs_nothing";
-    for (real, name) in [(server(test), "left.toml"), (mysql(test), "left_my.toml")] {
-        let Some(real) = real else { continue };
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
-        let pool = start_pool(real, name, "groups = 1\nbackends_max = 1");
+    for real in pooled_servers() {
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
         login(&pool.address, &app()).must("SELECT 1");
         let before = peak(&pool);
         for _ in 0..3 {
@@ -70,7 +59,7 @@ fn a_client_that_leaves_amid_its_reply_costs_nothing() {
 #[test]
 fn a_file_that_the_server_does_not_take_stays_with_its_client() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "fed.toml", "groups = 1\nbackends_max = 2");
+    let pool = fresh_pool(real, "groups = 1\nbackends_max = 2");
     let account = app().schema("shop").with(LOCAL_FILES);
     let mut client = login(&pool.address, &account);
     let mut other = login(&real.address(), &app().schema("shop"));
@@ -100,7 +89,7 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
 #[test]
 fn who_is_answered_amid_a_file_is_closed() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "amid.toml", "groups = 1\nbackends_max = 1");
+    let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
     let account = app().schema("shop").with(LOCAL_FILES);
     let mut other = login(&pool.address, &account);
     other.must("CREATE OR REPLACE TABLE amid (v INT)");
@@ -118,14 +107,8 @@ fn who_is_answered_amid_a_file_is_closed() {
 /// has gone sends no rest.
 #[test]
 fn who_leaves_amid_a_file_leaves_no_transaction() {
-    let test = "who_leaves_amid_a_file_leaves_no_transaction";
-    for (real, name) in [(server(test), "cut.toml"), (mysql(test), "cut_my.toml")] {
-        let Some(real) = real else { continue };
-        let settings = "groups = 1\nbackends_max = 1";
-        let pool = (!direct()).then(|| start_pool(real, name, settings));
-        let address = pool
-            .as_ref()
-            .map_or_else(|| real.address(), |p| p.address.clone());
+    for real in pooled_servers() {
+        let address = through(real, 1);
         let account = app().schema("shop").with(LOCAL_FILES);
         let mut other = login(&real.address(), &account);
         other.must("DROP TABLE IF EXISTS cut");
@@ -235,9 +218,7 @@ fn what_a_server_says_without_end_is_not_kept() {
         &endless_server(&real.address()),
         "backends_max = 1\ngroups = 1",
     );
-    let file = config_file(real, "endless.toml", &text);
-    let arguments = ["--config", file.to_str().unwrap()];
-    let pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+    let pool = pool_from(real, &text);
     login(&pool.address, &app()).must("SELECT 1");
     let before = peak(&pool);
     // Its warning is asked for by the pool; the other's reply is the client's own.

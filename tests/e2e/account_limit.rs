@@ -1,11 +1,7 @@
 //! Accounts that the server limits to a few connections: whoever waits for longest gets the next
 //! one, in whichever group and behind whichever capabilities another client has had it.
 
-use crate::world::{HOLD, app, binary, both_servers, config, config_file, direct, login};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use testkit::talk::Account;
+use crate::world::*;
 use wire::capabilities::DEPRECATE_EOF;
 
 /// A pool in front of `real`, whose account `user` may have so many connections there. Each test
@@ -15,21 +11,14 @@ fn pool_of(real: &Real, user: &str, limit: usize, lines: &str) -> Pool {
         &format!("CREATE USER IF NOT EXISTS {user}@'%' IDENTIFIED BY 'few'"),
         &format!("ALTER USER {user}@'%' WITH MAX_USER_CONNECTIONS {limit}"),
     ]);
-    let kind = match real.flavour() {
-        Flavour::MariaDb => "maria",
-        Flavour::MySql => "mysql",
-    };
     let users = format!("[[user]]\nname = \"{user}\"\npassword = \"few\"\n");
     let text = config(&real.address(), &format!("backends_max = 12\n{lines}")) + &users;
-    let file = config_file(real, &format!("{user}_{kind}_{limit}.toml"), &text);
-    let arguments = ["--config", file.to_str().unwrap()];
-    Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"))
+    pool_from(real, &text)
 }
 
 #[test]
 fn clients_of_all_groups_share_the_connections_of_their_account() {
-    let test = "clients_of_all_groups_share_the_connections_of_their_account";
-    for real in both_servers(test).filter(|_| !direct()) {
+    for real in pooled_servers() {
         for limit in [1, 3] {
             let pool = pool_of(real, "few", limit, "groups = 2\nwait_ms_max = 10000");
             let work = |_| {
@@ -50,8 +39,7 @@ fn clients_of_all_groups_share_the_connections_of_their_account() {
 
 #[test]
 fn clients_with_other_capabilities_share_the_only_connection_of_their_account() {
-    let test = "clients_with_other_capabilities_share_the_only_connection_of_their_account";
-    for real in both_servers(test).filter(|_| !direct()) {
+    for real in pooled_servers() {
         let pool = pool_of(real, "fewer", 1, "groups = 1\nwait_ms_max = 10000");
         let account = Account::new("fewer", "few");
         let other = account.clone().without(DEPRECATE_EOF);
@@ -66,8 +54,7 @@ fn clients_with_other_capabilities_share_the_only_connection_of_their_account() 
 
 #[test]
 fn a_refusal_that_lasts_is_told_in_the_servers_words() {
-    let test = "a_refusal_that_lasts_is_told_in_the_servers_words";
-    for real in both_servers(test).filter(|_| !direct()) {
+    for real in pooled_servers() {
         let pool = pool_of(real, "fewest", 1, "groups = 1\nwait_ms_max = 2000");
         let account = Account::new("fewest", "few");
         let mut holder = login(&pool.address, &account);

@@ -2,16 +2,8 @@
 
 use crate::console::rows;
 use crate::metrics::{figures, place_of, until};
-use crate::world::{
-    HOLD, binary, config_file, console_of, own_mysql, own_server, own_servers, pooled, says,
-};
-use reactor::Address;
-use testkit::client::{Client, ClientError};
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use testkit::reply::Outcome;
-use testkit::talk::Account;
-use wire::command::Command;
+use crate::privileges::TOLD;
+use crate::world::*;
 
 /// The account that reads the others has no more than this.
 const SERVICE: &str = "CREATE USER watcher@'%' IDENTIFIED BY 'watching'";
@@ -276,6 +268,66 @@ fn clients_of_an_account_are_counted() {
     }
 }
 
+/// A change is in effect once the watch has asked again behind its end, however busy the server is:
+/// a look that sees a later change has followed the one before.
+#[test]
+fn a_changed_account_is_followed_by_the_next_look_under_load() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        let sql = |text: &str| in_words(real.flavour(), text);
+        let create = sql("CREATE USER u@'%' IDENTIFIED {NATIVE} 'pw'");
+        let create_busy = sql("CREATE USER busy@'%' IDENTIFIED {NATIVE} 'pw'");
+        real.execute(&[SERVICE, least(real), &create, &create_busy]);
+        let pool = start(real, "load.toml", "");
+        // More than there are backends, each with work for minutes.
+        let work = vec![
+            (
+                Command::Query,
+                &b"SELECT SHA2(REPEAT('x', 4000000), 512)"[..]
+            );
+            1000
+        ];
+        let busy = Account::new("busy", "pw");
+        let mut clients: Vec<Client> = (0..12)
+            .map(|_| Client::connect(&pool.address, &busy).unwrap())
+            .collect();
+        for client in &mut clients {
+            client.send(&work).unwrap();
+        }
+        let seen = |change: &str, counter: &str| {
+            let before = pool.said().lines().count();
+            real.execute(&[change]);
+            until(|| {
+                let said = pool.said();
+                let is_seen = |line: &str| line.contains(TOLD) && line.contains(counter);
+                let is_seen = said.lines().skip(before).any(is_seen);
+                is_seen.then_some(()).ok_or(said)
+            });
+        };
+        for (change, counter, may) in [
+            (
+                "ALTER USER u@'%' IDENTIFIED {NATIVE} 'new'",
+                "Com_alter_user",
+                false,
+            ),
+            (
+                "ALTER USER u@'%' IDENTIFIED {NATIVE} 'pw'",
+                "Com_alter_user",
+                true,
+            ),
+            ("ALTER USER u@'%' ACCOUNT LOCK", "Com_alter_user", false),
+            ("ALTER USER u@'%' ACCOUNT UNLOCK", "Com_alter_user", true),
+            ("DROP USER u@'%'", "Com_drop_user", false),
+        ] {
+            seen(&sql(change), counter);
+            seen("CREATE ROLE later", "Com_create_role");
+            seen("DROP ROLE later", "Com_drop_role");
+            let told = outcome(&pool.address, &Account::new("u", "pw"));
+            assert_eq!(told.is_ok(), may, "{change}: {told:?}");
+        }
+    }
+}
+
 /// Figures name each account, not all of them together.
 #[test]
 fn figures_are_those_of_the_accounts() {
@@ -344,6 +396,38 @@ fn limits_go_by_names() {
         });
         assert_eq!(refused.map(|(code, _)| code), Some(1203));
         log_in("tool").must("SELECT 1");
+    }
+}
+
+#[test]
+fn the_console_limits_an_account_of_the_server() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        let create = |name: &str| {
+            let sql = format!("CREATE USER {name}@'%' IDENTIFIED {{NATIVE}} 'pw'");
+            in_words(real.flavour(), &sql)
+        };
+        real.execute(&[SERVICE, least(real), &create("report"), &create("tool")]);
+        let like = "[[user]]\nname = \"%\"\nauth = \"server\"\n";
+        let more = format!("{like}{}", crate::console::CONSOLE);
+        let pool = start(real, "console-limits.toml", &more);
+        let mut console = crate::console::admin(&console_of(&pool));
+        let log_in = |name: &str| Client::connect(&pool.address, &Account::new(name, "pw"));
+        let refused = |name: &str| log_in(name).err().map(|error| error.to_string());
+        // Who is logged in already counts, and has its limits.
+        let mut first = log_in("report").unwrap();
+        console.must("SET USER 'report' LIMIT clients_max = 1");
+        let said = until(|| refused("report").ok_or_else(|| "it may log in".to_owned()));
+        says(&said, "clients_max of this user is 1");
+        assert_eq!(refused("tool"), None);
+        pool.hang_up().unwrap();
+        until(|| refused("report").ok_or_else(|| "it may log in".to_owned()));
+        let shown = rows(&mut console, "SELECT rule, target, value FROM rules");
+        assert_eq!(shown, [["user", "report", "clients_max = 1"]]);
+        console.must("SET USER 'report' LIMIT clients_max = DEFAULT");
+        until(|| refused("report").map_or(Ok(()), Err));
+        console.must("SET USER 'report' LIMIT statement_ms_max = 300");
+        assert_eq!(first.failure("SELECT SLEEP(20)").code, 3024);
     }
 }
 
@@ -429,11 +513,8 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
     // A login that is refused lacks no privilege.
     let wrong = text(&real, user).replace("\"watching\"", "\"wrong\"");
     let why = fails(&real, "wrong.toml", &wrong);
-    assert!(
-        why.contains("cannot be read by 'watcher' (backend.monitor_user): ")
-            && why.contains("Access denied for user 'watcher'"),
-        "{why}"
-    );
+    says(&why, "cannot be read by 'watcher' (backend.monitor_user): ");
+    says(&why, "Access denied for user 'watcher'");
     assert!(
         !why.contains("GRANT") && !why.contains("event=watch-lost"),
         "{why}"
@@ -472,12 +553,13 @@ fn another_error_than_a_missing_privilege_names_no_grant() {
     let pool = start(&real, "no_table.toml", "");
     real.execute(&["RENAME TABLE mysql.global_priv TO mysql.accounts_away"]);
     let is_said = |why: &str| {
-        assert!(
-            why.contains("cannot be read by 'watcher' (backend.monitor_user): expected rows")
-                && why.contains(
-                    "error 1146: Table 'mysql.global_priv' doesn't exist; no GRANT helps"
-                ),
-            "{why}"
+        says(
+            why,
+            "cannot be read by 'watcher' (backend.monitor_user): expected rows",
+        );
+        says(
+            why,
+            "error 1146: Table 'mysql.global_priv' doesn't exist; no GRANT helps",
         );
         assert!(!why.contains("GRANT SELECT"), "{why}");
     };
@@ -603,12 +685,8 @@ fn who_cannot_get_a_backend_any_more_is_closed() {
         assert!(follows(real, &pool, "another password", &new).is_ok());
         let failure = first.failure("SELECT 2");
         assert_eq!(failure.code, 4031, "{}", failure.message);
-        assert!(
-            failure.message.contains("has been changed")
-                && failure.message.contains("log in again"),
-            "{}",
-            failure.message
-        );
+        says(&failure.message, "has been changed");
+        says(&failure.message, "log in again");
         assert!(first.query("SELECT 3").is_err(), "it is closed");
         // What is free of before serves those of before.
         holder.must("COMMIT");

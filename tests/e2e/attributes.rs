@@ -3,13 +3,7 @@
 //! MySQL's component `query_attributes` gives them back in words. What SQL can ask stands in
 //! `tests/stories/query_attributes.story`; here are bytes, long texts, pipelining and a KILL.
 
-use crate::world::{app, direct, login, mysql, server, start_pool, through};
-use testkit::client::Client;
-use testkit::real::skipped;
-use testkit::reply::Outcome;
-use testkit::talk::Account;
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
 
 /// Question to a session.
 const ASKED: &str = "SELECT mysql_query_attribute_string('n')";
@@ -20,10 +14,7 @@ fn attributed() -> Account {
 
 #[test]
 fn a_header_that_cannot_be_read_is_refused_in_the_servers_words() {
-    let test = "attributes_malformed";
-    let Some(real) = mysql(test) else {
-        return;
-    };
+    let Some(real) = pooled(mysql) else { return };
     let way = through(real, 1);
     let offered = [&real.address(), &*way].map(|address| {
         let client = login(address, &attributed());
@@ -56,10 +47,7 @@ fn a_header_that_cannot_be_read_is_refused_in_the_servers_words() {
 
 #[test]
 fn attributes_longer_than_a_packet_are_relayed() {
-    let test = "attributes_of_two_packets";
-    let Some(real) = mysql(test) else {
-        return;
-    };
+    let Some(real) = pooled(mysql) else { return };
     let way = through(real, 1);
     let long = "y".repeat(17 << 20);
     for address in [&real.address(), &*way] {
@@ -77,14 +65,8 @@ fn attributes_longer_than_a_packet_are_relayed() {
 
 #[test]
 fn statements_with_attributes_ride_and_pin_nobody() {
-    let test = "statements_with_attributes_ride_and_pin_nobody";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = mysql(test) else {
-        return;
-    };
-    let pool = start_pool(real, "attributes_ride.toml", "backends_max = 1\ngroups = 1");
+    let Some(real) = pooled(mysql) else { return };
+    let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
     let mut clients: Vec<Client> = (0..8)
         .map(|_| login(&pool.address, &attributed()))
         .collect();
@@ -110,10 +92,7 @@ fn statements_with_attributes_ride_and_pin_nobody() {
 
 #[test]
 fn a_kill_reaches_a_client_with_attributes() {
-    let test = "a_kill_reaches_a_client_with_attributes";
-    let Some(real) = mysql(test) else {
-        return;
-    };
+    let Some(real) = pooled(mysql) else { return };
     let way = through(real, 2);
     let (mut victim, mut killer) = (login(&way, &attributed()), login(&way, &attributed()));
     let id = victim.talk().greeting.as_ref().unwrap().connection_id;
@@ -138,8 +117,7 @@ fn a_kill_reaches_a_client_with_attributes() {
 
 #[test]
 fn a_server_without_attributes_offers_none_through_the_pool_either() {
-    let test = "a_server_without_attributes_offers_none_through_the_pool_either";
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &attributed());
     assert_eq!(client.talk().capabilities & cap::QUERY_ATTRIBUTES, 0);

@@ -2,20 +2,11 @@
 
 use crate::console::{admin, rows, start};
 use crate::metrics::until;
-use crate::world::{
-    HOLD, app, binary, config, config_file, login, own_servers, pooled_servers, says, tls,
-};
+use crate::world::*;
 use serde_json::Value;
-use std::path::Path;
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::Flavour;
-use testkit::talk::Account;
-use wire::capabilities as cap;
-use wire::command::Command;
 
 /// The trail goes where the log goes, so that a test can wait for its lines.
-const TRAIL: &str = "audit_log = \"/dev/stderr\"";
+pub(crate) const TRAIL: &str = "audit_log = \"/dev/stderr\"";
 
 /// The line of the trail that has this text in it.
 fn line(pool: &Pool, part: &str) -> Value {
@@ -30,15 +21,14 @@ fn event(pool: &Pool, event: &str, id: u32) -> Value {
     line(pool, &format!("\"{event}\",\"connection_id\":{id},"))
 }
 
-fn id(client: &Client) -> u32 {
+pub(crate) fn id(client: &Client) -> u32 {
     client.talk().greeting.as_ref().unwrap().connection_id
 }
 
 /// The reason for which this client has ended.
-fn end(pool: &Pool, id: u32) -> String {
+pub(crate) fn end(pool: &Pool, id: u32) -> String {
     let line = event(pool, "disconnect", id);
     assert_eq!(line["account"]["user"], "app", "{line}");
-    assert_eq!(line["login"]["ip"], "127.0.0.1", "{line}");
     line["connection_data"]["reason"]
         .as_str()
         .unwrap()
@@ -79,6 +69,8 @@ fn each_login_and_each_end_is_a_line() {
         assert_eq!(data["connection_attributes"]["program_name"], "onramp");
         client.send(&[(Command::Quit, b"")]).unwrap();
         assert_eq!(end(&pool, id(&client)), "quit");
+        let left = event(&pool, "disconnect", id(&client));
+        assert_eq!(left["login"]["ip"], "127.0.0.1", "{left}");
         let client = login(&pool.address, &app());
         let gone = id(&client);
         drop(client);
@@ -146,6 +138,10 @@ fn each_login_and_each_end_is_a_line() {
         idle.must("SET wait_timeout = 1");
         assert_eq!(end(&pool, id(&idle)), "idle-timeout");
         pool.wait_for("event=idle-closed").unwrap();
+        let mut stops = login(&pool.address, &app());
+        stops.must("SET net_read_timeout = 1");
+        stops.send_unframed(b"\x64\0\0\0\x03SEL").unwrap();
+        assert_eq!(end(&pool, id(&stops)), "stalled");
         console.must("SET statement_ms_max = 200");
         let mut slow = login(&pool.address, &app());
         assert_eq!(slow.failure("SELECT SLEEP(20)").code, 3024);
@@ -323,8 +319,7 @@ fn accounts_of_the_server_are_named() {
              monitor_user = \"watcher\"\nmonitor_password = \"watching\"\n",
             real.address()
         );
-        let file = config_file(&real, "audit-server.toml", &text);
-        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+        let pool = pool_from(&real, &text);
         let client = login(&pool.address, &app());
         assert_eq!(
             event(&pool, "connect", id(&client))["account"]["user"],

@@ -1,22 +1,15 @@
 //! TLS to the server: every connection of the pool is under it where it is demanded, and a server
 //! that does not prove itself gets neither a password nor a statement.
 
-use crate::world::{HOLD, app, config_file, direct, found, login};
-use reactor::Address;
+use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use testkit::certificates::{Authority, Valid, put};
-use testkit::client::Client;
 use testkit::hostile::FalseServer;
 use testkit::link::{Host, Link};
-use testkit::onramp::{Pool, run};
-use testkit::real::{Flavour, Real, skipped};
-use testkit::reply::Outcome;
 use wire::auth::caching_sha2::{KeyPair, unmask};
-use wire::capabilities as cap;
 use wire::packet::HEADER_LEN;
 
 /// A server under TLS, and who signed its certificate.
@@ -28,10 +21,6 @@ struct Scene {
 
 impl Scene {
     fn new(test: &str, flavour: Flavour, more: &[&str]) -> Option<Scene> {
-        if direct() {
-            skipped(test, "it is about the pool");
-            return None;
-        }
         let authority = Authority::new("the authority");
         let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
         let _ = std::fs::create_dir_all(&folder);
@@ -542,11 +531,7 @@ fn the_doctor_asks_under_tls() {
 /// A server without TLS is asked where that is optional only.
 #[test]
 fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
-    let test = "the_doctor_asks_no_server_without_tls_that_has_to_have_it";
-    if direct() {
-        return skipped(test, "it is about the doctor");
-    }
-    let Some(real) = found(Real::start(&["--skip-ssl"]), test) else {
+    let Some(real) = pooled(|test| found(Real::start(&["--skip-ssl"]), test)) else {
         return;
     };
     real.create_user("app", "app");
@@ -594,7 +579,8 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
         for words in [
             "it was not sent",
             "backend.server_public_key",
-            "backend.tls:",
+            "backend.tls: the pool speaks to",
+            "whoever answers in the server's place is taken for it",
         ] {
             assert!(why.contains(words), "{more}: {why}");
         }

@@ -1,197 +1,19 @@
 //! Calls of stored code: what is known to leave nothing that nobody follows pins nobody, and what
 //! is not known does.
 //!
-//! Harmless calls are told in `tests/stories/calls.story`. What is harmful has two backends here,
-//! and its code is there before the pool, or made past it.
+//! Harmless calls are told in `tests/stories/calls.story`, harmful ones in `stored_code.story`;
+//! here code is there before the pool, or made past it.
 
 use crate::compare::{Story, same_on};
 use crate::triggers_and_views::{join, servers};
-use crate::world::{found, fresh_schema, start_pool};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use wire::command::Command;
-
-/// A routine that leaves something unseen, how it is run, what is asked then, and what its own
-/// client and another hear.
-struct Harm {
-    name: &'static str,
-    only: Option<Flavour>,
-    makes: &'static [&'static str],
-    runs: &'static str,
-    asks: &'static str,
-    own: &'static str,
-    others: &'static str,
-}
-
-const HARM: Harm = Harm {
-    name: "",
-    only: None,
-    makes: &[],
-    runs: "CALL p()",
-    asks: "SELECT IS_USED_LOCK('LOCK') <=> CONNECTION_ID()",
-    own: "1",
-    others: "0",
-};
-const LOCKS: &str = "CREATE FUNCTION takes() RETURNS INT RETURN GET_LOCK('LOCK', 10)";
-
-const HARMS: [Harm; 13] = [
-    Harm {
-        name: "lock",
-        makes: &["CREATE PROCEDURE p() DO GET_LOCK('LOCK', 10)"],
-        ..HARM
-    },
-    Harm {
-        name: "nested",
-        makes: &[
-            LOCKS,
-            "CREATE PROCEDURE p() BEGIN IF takes() THEN SELECT 1; END IF; END",
-        ],
-        ..HARM
-    },
-    Harm {
-        name: "function",
-        makes: &[LOCKS],
-        runs: "SELECT takes()",
-        ..HARM
-    },
-    Harm {
-        name: "trigger",
-        makes: &[
-            "CREATE TABLE t (v INT)",
-            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW DO GET_LOCK('LOCK', 10)",
-            "CREATE PROCEDURE p() INSERT INTO t VALUES (1)",
-        ],
-        ..HARM
-    },
-    Harm {
-        name: "view",
-        makes: &[
-            LOCKS,
-            "CREATE VIEW w AS SELECT takes() AS a",
-            "CREATE PROCEDURE p() SELECT a FROM w",
-        ],
-        ..HARM
-    },
-    Harm {
-        name: "dynamic",
-        makes: &[
-            "CREATE PROCEDURE p() BEGIN SET @s = 'DO GET_LOCK(''LOCK'', 10)'; PREPARE s FROM @s; \
-             EXECUTE s; DEALLOCATE PREPARE s; END",
-        ],
-        ..HARM
-    },
-    Harm {
-        name: "temporary",
-        makes: &["CREATE PROCEDURE p() CREATE TEMPORARY TABLE mine AS SELECT 5 AS v"],
-        asks: "SELECT v FROM mine",
-        own: "5",
-        others: "1146",
-        ..HARM
-    },
-    Harm {
-        name: "marks",
-        makes: &[
-            "CREATE FUNCTION marks() RETURNS INT BEGIN IF 1 THEN SET @seen = 5; END IF; \
-             RETURN 1; END",
-        ],
-        runs: "DO marks()",
-        asks: "SELECT IFNULL(@seen, 'none')",
-        own: "5",
-        others: "none",
-        ..HARM
-    },
-    Harm {
-        name: "variable",
-        makes: &["CREATE PROCEDURE p() SET SESSION div_precision_increment = 9"],
-        asks: "SELECT @@div_precision_increment",
-        own: "9",
-        others: "4",
-        ..HARM
-    },
-    Harm {
-        name: "silent",
-        only: Some(Flavour::MariaDb),
-        makes: &["CREATE PROCEDURE p() SET @@div_precision_increment = 9"],
-        asks: "SELECT @@div_precision_increment",
-        own: "9",
-        others: "4",
-        ..HARM
-    },
-    Harm {
-        name: "sequence",
-        only: Some(Flavour::MariaDb),
-        makes: &[
-            "CREATE SEQUENCE s",
-            "CREATE PROCEDURE p() SELECT NEXTVAL(s)",
-        ],
-        asks: "SELECT IFNULL(LASTVAL(s) > 0, 'none')",
-        own: "1",
-        others: "none",
-        ..HARM
-    },
-    Harm {
-        name: "block",
-        only: Some(Flavour::MariaDb),
-        runs: "BEGIN NOT ATOMIC DO GET_LOCK('LOCK', 10); END",
-        ..HARM
-    },
-    Harm {
-        name: "oracle",
-        only: Some(Flavour::MariaDb),
-        makes: &[
-            "SET sql_mode = ORACLE",
-            "CREATE PACKAGE pack AS PROCEDURE p; END",
-            "CREATE PACKAGE BODY pack AS PROCEDURE p AS BEGIN DO GET_LOCK('LOCK', 10); END; END",
-        ],
-        runs: "CALL pack.p()",
-        ..HARM
-    },
-];
-
-/// Each has a lock of its own name: connections of the one before may not be gone yet.
-fn named(sql: &str, schema: &str) -> String {
-    sql.replace("'LOCK'", &format!("'{schema}'"))
-}
+use crate::world::*;
 
 fn make(real: &Real, schema: &str, makes: &[&str]) {
     fresh_schema(real, schema);
     let mut admin = real.admin();
     admin.must(&format!("USE {schema}"));
     for sql in makes {
-        admin.must(&named(sql, schema));
-    }
-}
-
-fn answer(client: &mut Client, sql: &str) -> String {
-    match client.query(sql).unwrap().pop() {
-        Some(testkit::reply::Outcome::Failed(failure)) => failure.code.to_string(),
-        Some(outcome) => outcome.rows().only(),
-        None => String::new(),
-    }
-}
-
-#[test]
-fn calls_that_leave_something_unseen_pin() {
-    for real in servers("calls_that_leave_something_unseen_pin") {
-        let fits = |harm: &&Harm| harm.only.is_none_or(|only| only == real.flavour());
-        for harm in HARMS.iter().filter(fits) {
-            let schema = format!("calls_{}", harm.name);
-            make(real, &schema, harm.makes);
-            let pool = start_pool(real, &format!("{schema}.toml"), TWO);
-            let (mut one, mut other) = (join(&pool, &schema), join(&pool, &schema));
-            if harm.name == "oracle" {
-                one.must("SET sql_mode = ORACLE");
-            }
-            one.must(&named(harm.runs, &schema));
-            let asks = named(harm.asks, &schema);
-            assert_eq!(answer(&mut other, &asks), harm.others, "{schema}");
-            assert_eq!(answer(&mut one, &asks), harm.own, "{schema}");
-            pool.ask_for_report();
-            let pinned = "\"stored_code\": 1";
-            pool.wait_for(pinned)
-                .unwrap_or_else(|why| panic!("{schema}: {why}"));
-        }
+        admin.must(sql);
     }
 }
 
@@ -211,7 +33,7 @@ fn many_clients_that_call_share_few_backends() {
                  SELECT COUNT(*) INTO b FROM t WHERE v = a; END",
             ],
         );
-        let pool = start_pool(real, "calls_many.toml", "groups = 2\nbackends_max = 8");
+        let pool = fresh_pool(real, "groups = 2\nbackends_max = 8");
         let mut clients: Vec<Client> = (0..200).map(|_| join(&pool, schema)).collect();
         for (n, client) in clients.iter_mut().enumerate() {
             client.must(&format!("CALL p({n}, @count)"));
@@ -221,10 +43,7 @@ fn many_clients_that_call_share_few_backends() {
         }
         let census = pool.wait_for_census(" statements: 400,").unwrap();
         assert!(census.contains("clients: 200, pinned: 0,"), "{census}");
-        assert!(
-            census.contains("code_known: 200, code_unread: 0"),
-            "{census}"
-        );
+        says(&census, "code_known: 200, code_unread: 0");
         assert!(census.contains("pins: {}"), "{census}");
     }
 }
@@ -249,7 +68,7 @@ fn code_that_is_made_past_the_pool_is_noticed() {
         let schema = "calls_past";
         make(real, schema, &["CREATE PROCEDURE p() SELECT 1"]);
         let extra = format!("{TWO}\nstored_code_refresh_s = 86400");
-        let pool = start_pool(real, "calls_past.toml", &extra);
+        let pool = fresh_pool(real, &extra);
         let mut one = join(&pool, schema);
         one.must("CALL p()");
         let mut admin = real.admin();
@@ -259,7 +78,7 @@ fn code_that_is_made_past_the_pool_is_noticed() {
         until_pinned(&pool, schema);
         drop(pool);
         make(real, schema, &["CREATE PROCEDURE p() SELECT 1"]);
-        let pool = start_pool(real, "calls_past.toml", &extra);
+        let pool = fresh_pool(real, &extra);
         // Made through the pool it counts at once.
         let mut makes = join(&pool, schema);
         makes.must("DROP PROCEDURE p");
@@ -293,7 +112,7 @@ fn the_report_names_the_code() {
                 "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = takes()",
             ],
         );
-        let pool = start_pool(real, "calls_report.toml", TWO);
+        let pool = fresh_pool(real, TWO);
         pool.ask_for_report();
         pool.wait_for("triggers and views that matter: ").unwrap();
         let said = pool.said();

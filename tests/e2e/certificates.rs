@@ -2,17 +2,12 @@
 //! the pool runs.
 
 use crate::metrics::until;
-use crate::world::{app, binary, config_file, direct, found, login, own_server, pooled, says};
-use reactor::Address;
+use crate::world::*;
 use rustls::StreamOwned;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::process::{Command as Program, Stdio};
 use testkit::certificates::{Authority, Valid, put};
-use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
-use wire::capabilities as cap;
 use wire::client_login::{COLLATION, put_tls_request};
 use wire::packet::HEADER_LEN;
 
@@ -80,9 +75,6 @@ fn shown((cert, key): &(PathBuf, PathBuf)) -> Vec<String> {
 #[test]
 fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
     let test = "accounts_require_of_the_pools_clients_what_they_require_of_the_servers";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
     let folder = Folder::new("require");
     let folder = &*folder.0;
     let authority = Authority::new("the authority");
@@ -133,8 +125,7 @@ fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
              backend_user = \"app\"\nbackend_password = \"app\"\n"
         );
     }
-    let file = config_file(&real, "require.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(&real, &text);
     let right = authority
         .sign("right", &[], Valid::Now)
         .put(folder, "right");
@@ -212,10 +203,6 @@ fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
 
 #[test]
 fn what_cannot_be_required_is_refused_at_start() {
-    let test = "what_cannot_be_required_is_refused_at_start";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
     let folder = Folder::new("require-settings");
     let authority = Authority::new("the authority");
     let ca = put(&folder.0, "ca.pem", &authority.pem());
@@ -302,8 +289,7 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
         cert.display(),
         key.display()
     );
-    let file = config_file(&real, "renewed.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(&real, &text);
     let secured = app().with(cap::SSL);
     let mut first = login(&pool.address, &secured);
     let old = certificate_of(&pool.address);
@@ -362,8 +348,7 @@ fn statements_of_load_run_under_tls_through_the_pool() {
         key.display(),
         ca.display()
     );
-    let file = config_file(&real, "load-tls.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(&real, &text);
     let limit = std::time::Duration::from_secs(120);
     let load = |user: &str, words: &str, more: &[&str]| {
         let target = format!(
@@ -468,8 +453,7 @@ fn certificates_of_onramp_tls_are_verified_and_renewed() {
         "{settings}\n[backend]\naddress = \"{}\"\n[[user]]\nname = \"app\"\npassword = \"app\"\n",
         real.address()
     );
-    let file = config_file(&real, "tls-init.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(&real, &text);
     let logs_in = |host: &str| {
         let output = Program::new("mariadb")
             .args(["--no-defaults", "--protocol=tcp", "-uapp", "-papp", "-N"])

@@ -1,9 +1,6 @@
 //! Clients that speak in character sets of several bytes: their texts are read like any others.
 
-use crate::world::{app, both_servers, fresh_schema, login};
-use testkit::client::Client;
-use testkit::reply::Outcome;
-use wire::command::Command;
+use crate::world::*;
 
 fn variables(client: &mut Client) -> Vec<Vec<String>> {
     match &client.query("SHOW SESSION VARIABLES").unwrap()[0] {
@@ -17,7 +14,7 @@ fn variables(client: &mut Client) -> Vec<Vec<String>> {
 #[test]
 fn a_reset_forgets_nothing_of_a_login_but_what_is_known() {
     let test = "forgets_at_resets";
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         fresh_schema(real, test);
         real.execute(&[&format!("ALTER DATABASE {test} CHARACTER SET koi8r")]);
         let mut client = login(&real.address(), &app().schema(test));

@@ -1,22 +1,15 @@
 //! `onramp climb` as a command: a small ladder on a private MariaDB, from nothing to a page.
 
-use crate::world::{binary, direct, server};
+use crate::world::*;
 use serde_json::Value;
-use std::time::Duration;
-use testkit::onramp::run;
-use testkit::real::skipped;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Two rungs, two paths: four cells, each with figures, nothing failed, nothing left behind.
 #[test]
 fn a_small_climb_reaches_its_top() {
-    let test = "a_small_climb_reaches_its_top";
-    if direct() {
-        return skipped(test, "it starts a server of its own");
-    }
     // The shared server is not used, but says whether MariaDB is installed.
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let folder = real.folder().join("climb");
     std::fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
@@ -59,11 +52,7 @@ fn a_small_climb_reaches_its_top() {
     let page = std::fs::read_to_string(&html).unwrap();
     assert!(page.contains("Onramp climb") && page.contains("<svg"));
     for path in ["direct", "onramp"] {
-        assert!(
-            ran.stdout.contains(path),
-            "the table has every path: {}",
-            ran.stdout
-        );
+        says(&ran.stdout, path);
     }
     let left = std::fs::read_dir(&scratch).unwrap().count();
     assert_eq!(left, 0, "the server's data is gone");

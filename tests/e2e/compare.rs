@@ -5,14 +5,8 @@
 //! With `ONRAMP_LATE` set each statement comes only after the pool has asked what it wants to know
 //! about the one before: what clients are answered must not depend on that.
 
-use crate::world::{Way, app, both_servers, fresh_schema, login, server, through};
-use reactor::Address;
-use testkit::client::{Client, ClientError};
-use testkit::onramp::Pool;
-use testkit::real::Real;
-use testkit::reply::{Outcome, Prepared};
-use testkit::talk::Account;
-use wire::command::Command;
+use crate::world::*;
+use testkit::reply::Prepared;
 
 /// One telling.
 pub(crate) struct Story {
@@ -166,7 +160,7 @@ fn tell(
         clients: Vec::new(),
         record: Vec::new(),
         pooled: way.is_some(),
-        pool: way.and_then(Way::into_pool),
+        pool: way.map(Way::into_pool),
         late: std::env::var_os("ONRAMP_LATE").is_some(),
     };
     story(&mut telling);
@@ -176,13 +170,13 @@ fn tell(
 /// Tells `story` directly and through a pool with at most so many backends; the test fails where
 /// the records differ. `test` is its schema's name.
 pub(crate) fn same(test: &str, backends: usize, story: impl Fn(&mut Story)) {
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     same_on(real, test, backends, story);
 }
 
 /// Compares a story on both servers, where they are installed.
 pub(crate) fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         same_on(real, test, backends, &story);
     }
 }

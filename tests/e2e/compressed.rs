@@ -1,12 +1,9 @@
 //! The compressed protocol: a client that agreed on it gets what one of the server itself gets.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, here, login, mysql, pooled, server, start_pool, through};
-use testkit::client::Client;
-use testkit::talk::{Account, Happened};
+use crate::world::*;
+use testkit::talk::Happened;
 use wire::auth::Plugin;
-use wire::capabilities as cap;
-use wire::command::Command;
 
 const FORMS: [u32; 3] = [
     cap::COMPRESS,
@@ -68,7 +65,7 @@ fn zlib_replies_are_those_of_the_server_itself() {
 
 #[test]
 fn zstd_replies_are_those_of_the_server_itself() {
-    let Some(real) = here(mysql) else { return };
+    let Some(real) = pooled(mysql) else { return };
     let app = || app().plugin(Plugin::CachingSha2);
     same_on(real, "zstd", 2, |story| {
         for level in [1, 3, 22] {
@@ -85,7 +82,7 @@ fn zstd_replies_are_those_of_the_server_itself() {
 
 #[test]
 fn what_is_long_travels_packed_in_both_directions() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app().with(cap::COMPRESS));
     assert_eq!(client.value("SELECT 1"), "1");
@@ -144,7 +141,7 @@ fn a_frame_that_is_none_ends_its_client_with_a_reason() {
 
 #[test]
 fn frames_may_come_byte_by_byte_and_several_commands_in_one() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app().with(cap::COMPRESS));
     for byte in raw_frame(0, 0, &[1, 0, 0, 0, 0x0E]) {
@@ -171,10 +168,10 @@ fn frames_may_come_byte_by_byte_and_several_commands_in_one() {
 
 #[test]
 fn compression_that_is_switched_off_is_not_offered() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let offers = |client: &Client| client.talk().greeting.as_ref().unwrap().capabilities;
     let wants = app().with(cap::COMPRESS | cap::ZSTD);
-    let pool = start_pool(real, "uncompressed.toml", "compression = false");
+    let pool = fresh_pool(real, "compression = false");
     let mut client = login(&pool.address, &wants);
     assert_eq!(offers(&client) & (cap::COMPRESS | cap::ZSTD), 0);
     assert_eq!(client.value("SELECT 1"), "1");

@@ -3,11 +3,9 @@
 //! `ONRAMP_WRITE=1` writes `tests/pages/conformance.md` for the servers that are there; without it
 //! a run that says otherwise than the page fails.
 
-use crate::world::{direct, found, start_pool};
-use std::path::{Path, PathBuf};
+use crate::world::*;
 use std::sync::Mutex;
 use testkit::conformance::{Stage, page, server_of};
-use testkit::real::Real;
 
 /// The page is one file, whatever the number of tests that write it.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -23,9 +21,9 @@ fn read() -> String {
 /// One run of the whole suite, as the page's section for this server.
 fn run(real: &Real) -> String {
     let extra = "groups = 1\nbackends_max = 2\nwait_ms_max = 3000";
-    let pool = start_pool(real, "conformance.toml", extra);
+    let pool = fresh_pool(real, extra);
     let began = std::time::Instant::now();
-    let another = || start_pool(real, "conformance.toml", extra);
+    let another = || fresh_pool(real, extra);
     let stage = Stage {
         real,
         pool: &pool,
@@ -37,11 +35,8 @@ fn run(real: &Real) -> String {
     page::section(server, &rows)
 }
 
-fn check(started: Result<Real, String>, test: &str) {
-    if direct() {
-        return;
-    }
-    let Some(real) = found(started, test) else {
+fn check(started: Result<Real, String>) {
+    let Some(real) = pooled(|test| found(started, test)) else {
         return;
     };
     real.create_user("app", "app");
@@ -65,11 +60,11 @@ const PATIENCE: [&str; 2] = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeou
 
 #[test]
 fn two_clients_cannot_tell_on_mariadb() {
-    check(Real::start(&PATIENCE), "two_clients_cannot_tell_on_mariadb");
+    check(Real::start(&PATIENCE));
 }
 
 #[test]
 fn two_clients_cannot_tell_on_mysql() {
     let real = Real::start_mysql(&PATIENCE);
-    check(real, "two_clients_cannot_tell_on_mysql");
+    check(real);
 }

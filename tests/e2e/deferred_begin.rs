@@ -1,7 +1,7 @@
 //! Transactions that have begun for their clients, and on no backend yet: what clients see is what
 //! a server says, and who only begins holds nothing.
 
-use crate::world::{app, direct, fresh_schema, login, pooled_servers, server, start_pool};
+use crate::world::*;
 
 /// Ends of transactions that are none.
 const ENDS: [&str; 3] = ["COMMIT", "rollback", " Commit Work"];
@@ -10,7 +10,7 @@ const ENDS: [&str; 3] = ["COMMIT", "rollback", " Commit Work"];
 fn the_end_of_no_transaction_takes_no_backend() {
     for real in pooled_servers() {
         let settings = "backends_max = 1\ngroups = 1";
-        let pool = start_pool(real, "ends_spared.toml", settings);
+        let pool = fresh_pool(real, settings);
         let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
         // The one backend is taken.
         a.must("BEGIN");
@@ -28,7 +28,7 @@ fn the_end_of_no_transaction_takes_no_backend() {
 fn who_begins_and_thinks_holds_no_backend() {
     for real in pooled_servers() {
         let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 5000";
-        let pool = start_pool(real, "deferred_idle.toml", settings);
+        let pool = fresh_pool(real, settings);
         let mut thinking: Vec<_> = (0..50).map(|_| login(&pool.address, &app())).collect();
         for client in &mut thinking {
             client.must("BEGIN");
@@ -60,7 +60,7 @@ fn thousands_think_in_transactions_on_sixteen_backends() {
         let count = told.map_or(THINKERS, |number| number.parse().unwrap());
         fresh_schema(real, "deferred_thousands");
         let settings = format!("backends_max = {BACKENDS}\ngroups = 1");
-        let pool = start_pool(real, "deferred_thousands.toml", &settings);
+        let pool = fresh_pool(real, &settings);
         let account = app().schema("deferred_thousands");
         let mut others: Vec<_> = (0..2 * BACKENDS)
             .map(|_| login(&pool.address, &account))
@@ -101,13 +101,10 @@ fn thousands_think_in_transactions_on_sixteen_backends() {
 
 #[test]
 fn it_can_be_switched_off() {
-    let test = "it_can_be_switched_off";
-    let Some(real) = server(test).filter(|_| !direct()) else {
-        return;
-    };
+    let Some(real) = pooled(server) else { return };
     // The one who begins may have to wait for the backend to be dialled.
     let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000\ndefer_begin = false";
-    let pool = start_pool(real, "not_deferred.toml", settings);
+    let pool = fresh_pool(real, settings);
     let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
     a.must("BEGIN");
     let refused = b.query("SELECT 1");

@@ -3,15 +3,12 @@
 //!
 //! The stories `asked_elsewhere`, `asked_inside` and `found` tell the rest.
 
-use crate::world::{HOLD, app, both_servers, direct, fresh_schema, login, start_pool, through};
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
 
 /// A client that leaves while its backend is asked what it has left there does not take it along.
 #[test]
 fn who_leaves_while_asked_leaves_the_backend_to_others() {
-    let test = "who_leaves_while_asked_leaves_the_backend_to_others";
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let way = through(real, 1);
         let mut stays = login(&way, &app());
         for _ in 0..40 {
@@ -51,7 +48,7 @@ fn nobody_reads_the_conditions_of_another_client() {
         "SELECT CAST('bsecret' AS SIGNED) FROM t; SELECT 1",
     ];
     let schema = "nobodys_conditions";
-    for real in both_servers(schema) {
+    for real in pooled_servers() {
         fresh_schema(real, schema);
         let way = through(real, 1);
         let account = app().schema(schema).with(cap::MULTI_STATEMENTS);
@@ -87,13 +84,10 @@ fn nobody_reads_the_conditions_of_another_client() {
 /// that takes nothing from a text which asks for the conditions and cannot be answered by the pool.
 #[test]
 fn a_text_that_pins_finds_the_conditions_of_an_error_before_it() {
-    if direct() {
-        return;
-    }
-    for real in both_servers("late_text") {
+    for real in pooled_servers() {
         fresh_schema(real, "late_text");
         real.execute(&["CREATE PROCEDURE late_text.locks() DO RELEASE_LOCK('late_text')"]);
-        let pool = start_pool(real, "late_text.toml", "groups = 1\nbackends_max = 2");
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 2");
         let mut a = login(&pool.address, &app().with(cap::MULTI_STATEMENTS));
         let id = a.talk().greeting.as_ref().unwrap().connection_id;
         a.query("SELECT * FROM late_text.nowhere").unwrap();
@@ -108,9 +102,9 @@ fn a_text_that_pins_finds_the_conditions_of_an_error_before_it() {
 /// question of the one that it served last waits behind that client (WordPress on few backends).
 #[test]
 fn a_backend_that_makes_room_is_asked_first_for_a_client_that_waits() {
-    for real in both_servers("asks_room") {
+    for real in pooled_servers() {
         fresh_schema(real, "asks_room");
-        let pool = start_pool(real, "asks_room.toml", "backends_max = 1\ngroups = 1");
+        let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
         let account = app().schema("asks_room");
         let [mut holds, mut asks] = [(); 2].map(|()| login(&pool.address, &account));
         let mut schemaless = login(&pool.address, &app());
@@ -139,9 +133,9 @@ fn a_backend_that_makes_room_is_asked_first_for_a_client_that_waits() {
 /// As long as there may be one more backend, nobody takes that of a client that has been warned.
 #[test]
 fn a_client_that_has_been_warned_keeps_its_backend() {
-    for real in both_servers("asks_spare") {
+    for real in pooled_servers() {
         fresh_schema(real, "asks_spare");
-        let pool = start_pool(real, "asks_spare.toml", "backends_max = 3\ngroups = 1");
+        let pool = fresh_pool(real, "backends_max = 3\ngroups = 1");
         let account = app().schema("asks_spare");
         let mut clients: Vec<_> = (0..3).map(|_| login(&pool.address, &account)).collect();
         clients[0].must("CREATE PROCEDURE counted() SELECT ROW_COUNT(), FOUND_ROWS()");

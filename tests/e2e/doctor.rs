@@ -1,10 +1,7 @@
 //! The doctor as a process, at a real server: what it prints, sets and sets back.
 
-use crate::world::{binary, direct, found, says};
+use crate::world::*;
 use serde_json::Value;
-use std::time::Duration;
-use testkit::onramp::{Ran, run};
-use testkit::real::{Real, skipped};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -16,10 +13,6 @@ fn doctor(arguments: &[&str]) -> Ran {
 
 /// A server of its own: its variables are changed here.
 fn own_server(test: &str) -> Option<Real> {
-    if direct() {
-        skipped(test, "it is about the doctor");
-        return None;
-    }
     found(Real::start(&["--max-connections=77"]), test)
 }
 
@@ -45,7 +38,7 @@ fn max_connections(server: &Real) -> String {
 
 #[test]
 fn a_servers_limit_is_found_set_and_set_back() {
-    let Some(server) = own_server("a_servers_limit_is_found_set_and_set_back") else {
+    let Some(server) = pooled(own_server) else {
         return;
     };
     let target = target(&server);
@@ -66,10 +59,7 @@ fn a_servers_limit_is_found_set_and_set_back() {
     let wanted = direct_for_300(&target);
     let short = doctor(&wanted);
     assert_eq!(short.status.code(), Some(1), "{short:?}");
-    assert!(
-        short.stdout.contains("SET GLOBAL max_connections = 300"),
-        "{short:?}"
-    );
+    says(&short.stdout, "SET GLOBAL max_connections = 300");
     let record = server.folder().join("undo.json");
     let record = ["--record", record.to_str().unwrap(), "--yes"];
     let applied = doctor(&[&wanted[..], &record[..], &["--apply"]].concat());
@@ -89,7 +79,7 @@ fn a_servers_limit_is_found_set_and_set_back() {
 
 #[test]
 fn nothing_is_set_when_nobody_can_be_asked() {
-    let Some(server) = own_server("nothing_is_set_when_nobody_can_be_asked") else {
+    let Some(server) = pooled(own_server) else {
         return;
     };
     let target = target(&server);
@@ -162,8 +152,7 @@ fn asked_by_the_poor(server: &Real) -> Value {
 
 #[test]
 fn an_account_without_privileges_is_told_what_it_lacks_by_mariadb() {
-    let test = "an_account_without_privileges_is_told_what_it_lacks_by_mariadb";
-    let Some(server) = own_server(test) else {
+    let Some(server) = pooled(own_server) else {
         return;
     };
     server.execute(&["CREATE USER 'poor'@'%' IDENTIFIED BY 'x'"]);
@@ -202,10 +191,8 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mariadb() {
 #[test]
 fn an_account_without_privileges_is_told_what_it_lacks_by_mysql() {
     let test = "an_account_without_privileges_is_told_what_it_lacks_by_mysql";
-    if direct() {
-        return skipped(test, "it is about the doctor");
-    }
-    let Some(server) = found(Real::start_mysql(&["--max-connections=77"]), test) else {
+    let Some(server) = pooled(|test| found(Real::start_mysql(&["--max-connections=77"]), test))
+    else {
         return;
     };
     server.execute(&["CREATE USER 'poor'@'%' IDENTIFIED BY 'x'"]);
@@ -240,9 +227,6 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mysql() {
 
 #[test]
 fn pool_and_load_refuse_in_the_doctors_words() {
-    if direct() {
-        return skipped("pool_and_load_refuse", "it is about the doctor");
-    }
     let refused = |arguments: &[&str], check: &str| {
         let ran = run(binary(), arguments, LIMIT);
         assert_eq!(ran.status.code(), Some(1), "{ran:?}");

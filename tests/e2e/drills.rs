@@ -5,12 +5,9 @@ use crate::console::{admin, rows, start};
 use crate::memory::hoard;
 use crate::metrics::until;
 use crate::on_call::first_row;
-use crate::world::{app, login, own_servers, pooled, pooled_servers, server};
-use testkit::client::Client;
+use crate::world::*;
 use testkit::real::await_blocked;
-use testkit::talk::Account;
 use wire::capabilities::CONNECT_ATTRS;
-use wire::command::Command;
 
 /// Clients of the application that opens too many.
 const CROWD: usize = 5000;
@@ -132,6 +129,113 @@ fn a_rotated_password_is_found() {
         assert!([1429, 4031].contains(&failure.code), "{failure:?}");
         let refused = first_row(&mut console, "SHOW REFUSALS");
         assert_eq!(refused[..2], ["app", "backend-login"]);
+    }
+}
+
+/// Waits until the console shows this answer.
+fn shows(console: &mut Client, text: &str, expected: &[&[&str]]) {
+    until(|| match rows(console, text) {
+        shown if shown == expected => Ok(()),
+        shown => Err(format!("{text}: {shown:?} for {expected:?}")),
+    });
+}
+
+#[test]
+fn who_holds_a_table_or_a_name_is_found_and_ended() {
+    const LOCKS: &str = "SELECT kind, locked, id, blocked_by, blocker_state FROM locks \
+                         ORDER BY kind, statement";
+    for real in own_servers(&["--performance-schema=ON"]) {
+        real.create_user("app", "app");
+        let (pool, place) = start(&real, "drill-locks.toml", "backends_max = 8\ngroups = 2");
+        fresh_schema(&real, "drill_locks");
+        let mut console = admin(&place);
+        let of = || login(&pool.address, &app().schema("drill_locks"));
+        let (mut holder, mut alters, mut reads, mut asks) = (of(), of(), of(), of());
+        holder.must("CREATE TABLE held (id INT PRIMARY KEY) ENGINE=InnoDB");
+        holder.must("BEGIN");
+        holder.must("SELECT * FROM held");
+        holder.must("SELECT GET_LOCK('nightly', 0)");
+        alters
+            .send(&[(Command::Query, b"ALTER TABLE held ADD v INT")])
+            .unwrap();
+        let [holds, alter, read, ask] = [&holder, &alters, &reads, &asks].map(id);
+        let first =
+            |name: &'static str| -> [&str; 5] { ["metadata", name, &alter, &holds, "holding"] };
+        if real.flavour() == Flavour::MariaDb {
+            let untold: &[&str] = &["metadata", "NULL", &alter, "NULL", "NULL"];
+            shows(&mut console, LOCKS, &[untold]);
+            real.execute(&["INSTALL SONAME 'metadata_lock_info'"]);
+        }
+        // Behind it whoever reads the table; what he waits for is not the ALTER.
+        shows(&mut console, LOCKS, &[&first("drill_locks.held")]);
+        reads
+            .send(&[(Command::Query, b"SELECT * FROM held")])
+            .unwrap();
+        asks.send(&[(Command::Query, b"SELECT GET_LOCK('nightly', 600)")])
+            .unwrap();
+        let second = ["metadata", "drill_locks.held", &*read, &*holds, "holding"];
+        let third = ["name", "nightly", &*ask, &*holds, "holding"];
+        let all = [&first("drill_locks.held")[..], &second, &third];
+        shows(&mut console, LOCKS, &all);
+        if real.flavour() == Flavour::MariaDb {
+            // The pool knows the names of its clients' locks without it.
+            real.execute(&["UNINSTALL SONAME 'metadata_lock_info'"]);
+            let question = format!("{LOCKS} LIMIT 1 OFFSET 2");
+            shows(&mut console, &question, &all[2..]);
+        }
+        // Each pin has its age.
+        let question =
+            format!("SELECT pins FROM clients WHERE id = {holds} AND pins LIKE 'user_lock _% s'");
+        first_row(&mut console, &question);
+        console.must(&format!("KILL {holds}"));
+        for client in [&mut alters, &mut reads, &mut asks] {
+            assert_eq!(client.receive().unwrap().len(), 1, "it has the lock");
+        }
+    }
+}
+
+#[test]
+fn locks_that_mysql_does_not_keep_are_said_not_to_be_told() {
+    let mdl = "UPDATE performance_schema.setup_instruments SET ENABLED = 'NO' \
+               WHERE NAME = 'wait/lock/metadata/sql/mdl'";
+    let servers = own_servers(&["--performance-schema=ON"]);
+    for real in (servers.into_iter()).filter(|real| real.flavour() != Flavour::MariaDb) {
+        real.create_user("app", "app");
+        real.execute(&[mdl]);
+        let (pool, place) = start(&real, "drill-untold.toml", "backends_max = 8\ngroups = 2");
+        fresh_schema(&real, "drill_untold");
+        let mut console = admin(&place);
+        let of = || login(&pool.address, &app().schema("drill_untold"));
+        let (mut holder, mut alters) = (of(), of());
+        holder.must("CREATE TABLE held (id INT PRIMARY KEY)");
+        holder.must("BEGIN");
+        holder.must("SELECT * FROM held");
+        alters
+            .send(&[(Command::Query, b"ALTER TABLE held ADD v INT")])
+            .unwrap();
+        let untold: &[&str] = &["metadata", "(mdl instrument off)", &id(&alters), "NULL"];
+        let question = "SELECT kind, locked, id, blocked_by FROM locks";
+        shows(&mut console, question, &[untold]);
+        console.must(&format!("KILL {}", id(&holder)));
+        assert_eq!(alters.receive().unwrap().len(), 1, "it has the lock");
+    }
+}
+
+#[test]
+fn who_leaves_statements_prepared_is_found() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "drill-prepared.toml", "backends_max = 4\ngroups = 2");
+        let mut console = admin(&place);
+        let _other = login(&pool.address, &app());
+        let mut leaks = login(&pool.address, &culprit());
+        for number in 0..50 {
+            leaks.prepare(&format!("SELECT ? AS leak_{number}"));
+        }
+        let question = "SELECT id, user, prepared FROM clients ORDER BY prepared DESC LIMIT 1";
+        assert_eq!(
+            rows(&mut console, question),
+            [[&*id(&leaks), "small", "50"]]
+        );
     }
 }
 

@@ -1,10 +1,8 @@
 //! Drivers that are not ours: the `mariadb` command line, and PyMySQL.
 
-use crate::world::{SHA_PASSWORD, direct, fresh_schema, pooled, says, server, through};
-use reactor::Address;
+use crate::world::*;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use testkit::real::{Real, skipped};
 
 fn port_of(address: &Address) -> u16 {
     match address {
@@ -86,7 +84,7 @@ fn the_mariadb_command_line_shows_the_pools_own_errors() {
 #[test]
 fn the_mariadb_command_line_works() {
     let test = "the_mariadb_command_line_works";
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     fresh_schema(real, "cli");
     let way = through(real, 2);
     let app = ["-uapp", "-papp"];
@@ -168,7 +166,7 @@ const PYMYSQL: &str = include_str!("driver.py");
 #[test]
 fn pymysql_works() {
     let test = "pymysql_works";
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let able = |python: &&str| {
         let import = Command::new(python)
             .args(["-c", "import pymysql, cryptography"])
@@ -181,9 +179,8 @@ fn pymysql_works() {
     fresh_schema(real, "pymysql");
     let way = through(real, 2);
     let port = port_of(&way).to_string();
-    let sha = if direct() { "" } else { SHA_PASSWORD };
     let output = Command::new(python)
-        .args(["-c", PYMYSQL, &port, sha])
+        .args(["-c", PYMYSQL, &port, SHA_PASSWORD])
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -204,7 +201,7 @@ fn pymysql_works() {
 #[test]
 fn mariadbs_library_changes_its_user() {
     let test = "mariadbs_library_changes_its_user";
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let tell = |port: u16| {
         let mut command = Command::new("python3");

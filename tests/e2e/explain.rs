@@ -1,13 +1,10 @@
 //! `onramp explain` as a process at a real server, and the doctor's checks against a real server:
 //! each fact that matters has its check, with a value.
 
-use crate::world::{binary, direct, found};
+use crate::world::*;
 use serde_json::Value;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use std::time::Duration;
-use testkit::onramp::{Ran, run};
-use testkit::real::{Real, skipped};
 
 const LIMIT: Duration = Duration::from_secs(20);
 /// Values that no server has by default.
@@ -18,10 +15,6 @@ const OPTIONS: [&str; 3] = [
 ];
 
 fn own_server(test: &str) -> Option<Real> {
-    if direct() {
-        skipped(test, "it is about the doctor");
-        return None;
-    }
     found(Real::start(&OPTIONS), test)
 }
 
@@ -58,7 +51,7 @@ fn servers_are_only_spoken_of_where_their_limits_are_asked_for() {
 
 #[test]
 fn explain_shows_the_values_of_the_server_that_is_named() {
-    let Some(server) = own_server("explain_shows_the_values_of_the_server_that_is_named") else {
+    let Some(server) = pooled(own_server) else {
         return;
     };
     let target = target(&server);
@@ -89,9 +82,6 @@ fn explain_shows_the_values_of_the_server_that_is_named() {
 
 #[test]
 fn explain_goes_on_without_a_server_that_does_not_answer() {
-    if direct() {
-        return skipped("explain_goes_on", "it is about the doctor");
-    }
     let nowhere = "mysql://root@/?socket=/nowhere/s.sock";
     let ran = explain(&["1135", "--json", "--target", nowhere]);
     assert!(ran.status.success(), "{ran:?}");
@@ -104,7 +94,7 @@ fn explain_goes_on_without_a_server_that_does_not_answer() {
 
 #[test]
 fn explain_reads_a_log_beside_the_server_that_wrote_it() {
-    let Some(server) = own_server("explain_reads_a_log_beside_the_server_that_wrote_it") else {
+    let Some(server) = pooled(own_server) else {
         return;
     };
     let mut child = Command::new(binary())
@@ -199,7 +189,7 @@ const SOMETIMES: [&str; 4] = [
 
 #[test]
 fn every_fact_of_host_and_server_has_its_check() {
-    let Some(server) = own_server("every_fact_of_host_and_server_has_its_check") else {
+    let Some(server) = pooled(own_server) else {
         return;
     };
     let options = [

@@ -1,25 +1,17 @@
 //! Accounts beside each other: what clients of one keep, and what the others get all the same.
 
-use crate::world::{HOLD, app, begin, config, config_file, login, pooled_servers, start_pool};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use testkit::reply::Outcome;
-use testkit::talk::{Account, Happened};
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
+use testkit::talk::Happened;
 
 fn other() -> Account {
     Account::new("other", "other's")
 }
 
 /// The name of a pool's settings; its server has the other account from here on.
-fn name(real: &Real, name: &str) -> String {
-    real.execute(&["CREATE USER IF NOT EXISTS 'other'@'%' IDENTIFIED BY 'other''s'"]);
-    match real.flavour() {
-        Flavour::MariaDb => format!("{name}_maria.toml"),
-        Flavour::MySql => format!("{name}_mysql.toml"),
-    }
+/// The servers, with the account of [`other`].
+fn servers() -> impl Iterator<Item = &'static Real> {
+    let make = ["CREATE USER IF NOT EXISTS 'other'@'%' IDENTIFIED BY 'other''s'"];
+    pooled_servers().inspect(move |real| real.execute(&make))
 }
 
 /// Clients of one account that keep backends in different ways, more than there are; the last ones
@@ -49,9 +41,9 @@ fn keepers(pool: &Pool, name: &str, count: usize) -> Vec<Client> {
 
 #[test]
 fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
-    for real in pooled_servers() {
+    for real in servers() {
         let settings = "groups = 1\nbackends_max = 8\nwait_ms_max = 5000\nstall_ms_max = 10";
-        let pool = start_pool(real, &name(real, "fair_keep"), settings);
+        let pool = fresh_pool(real, settings);
         real.execute(&["CREATE TABLE IF NOT EXISTS shop.fair_load (v INT)"]);
         let keepers = keepers(&pool, "fair", 9);
         pool.wait_for_census(" waiting: 2,").unwrap();
@@ -71,9 +63,9 @@ fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
 /// of another account get on.
 #[test]
 fn clients_that_keep_backends_leave_a_reserve_in_every_group() {
-    for real in pooled_servers() {
+    for real in servers() {
         let settings = "groups = 2\nbackends_max = 16\nwait_ms_max = 10000\nstall_ms_max = 10";
-        let pool = start_pool(real, &name(real, "fair_groups"), settings);
+        let pool = fresh_pool(real, settings);
         real.execute(&["CREATE TABLE IF NOT EXISTS shop.fair_load (v INT)"]);
         let keepers = keepers(&pool, "fair_groups", 40);
         // Some of them are in one group, and some in the other; what both have is in use.
@@ -102,10 +94,10 @@ fn clients_that_keep_backends_leave_a_reserve_in_every_group() {
 /// free until it has half of them.
 #[test]
 fn backends_that_become_free_go_to_the_account_that_has_fewer() {
-    for real in pooled_servers() {
+    for real in servers() {
         // Those that are pipelined wait for no backend.
         let settings = "groups = 1\nbackends_max = 4\noversubscribe = 1000\npipeline_max = 1";
-        let pool = start_pool(real, &name(real, "fair_part"), settings);
+        let pool = fresh_pool(real, settings);
         let mut many: Vec<Client> = (0..12).map(|_| login(&pool.address, &app())).collect();
         for client in &mut many {
             let text = b"SELECT SLEEP(1), 'many'";
@@ -130,26 +122,25 @@ fn backends_that_become_free_go_to_the_account_that_has_fewer() {
 /// The limit is exact, also below the number of groups: what one group has, another gets.
 #[test]
 fn an_account_has_no_more_backends_than_its_limit() {
-    for real in pooled_servers() {
-        let settings = "groups = 2\nbackends_max = 8\nwait_ms_max = 1000";
+    for real in servers() {
+        let settings = "groups = 2\nbackends_max = 8\nwait_ms_max = 5000";
         let text = config(&real.address(), settings);
         let app = "name = \"app\"\npassword = \"app\"\n";
         let limit = format!("{app}account_backends_max = 1\n");
-        let file = config_file(
-            real,
-            &name(real, "fair_limit"),
-            &text.replacen(app, &limit, 1),
-        );
-        let arguments = ["--config", file.to_str().unwrap()];
-        let pool = Pool::start(crate::world::binary(), &arguments).unwrap();
+        let pool = pool_from(real, &text.replacen(app, &limit, 1));
         let mut clients: Vec<Client> = (0..8).map(|_| login(&pool.address, &self::app())).collect();
         for client in &mut clients {
             assert_eq!(client.value("SELECT 1"), "1");
         }
         let (first, others) = clients.split_first_mut().unwrap();
         first.must(HOLD);
+        for client in &mut *others {
+            client.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+        }
         for client in others {
-            let failure = client.failure("SELECT 1");
+            let Some(Outcome::Failed(failure)) = client.receive().unwrap().pop() else {
+                panic!("it has a backend more than its account may have");
+            };
             assert_eq!(failure.code, 9501, "{failure:?}");
             let words = "its account may have no more (account_backends_max)";
             assert!(failure.message.contains(words), "{failure:?}");
@@ -173,9 +164,9 @@ fn runs_at_last(real: &Real, client: &mut Client, text: &str) {
 /// keep it for, and run once another is free; what keeps none runs on.
 #[test]
 fn an_account_keeps_no_more_backends_than_its_limit() {
-    for real in pooled_servers() {
+    for real in servers() {
         let settings = "groups = 2\nbackends_max = 8\naccount_kept_backends_max = 1";
-        let pool = start_pool(real, &name(real, "fair_kept"), settings);
+        let pool = fresh_pool(real, settings);
         let account = app().schema("shop").with(cap::MULTI_STATEMENTS);
         let log_in = || login(&pool.address, &account);
         let mut keeper = log_in();
@@ -225,9 +216,9 @@ fn an_account_keeps_no_more_backends_than_its_limit() {
 /// works, is not.
 #[test]
 fn a_backend_that_is_kept_idle_for_too_long_is_taken_back() {
-    for real in pooled_servers() {
+    for real in servers() {
         let settings = "groups = 1\nbackends_max = 4\nkept_idle_s_max = 1\nwait_ms_max = 30000";
-        let pool = start_pool(real, &name(real, "fair_idle"), settings);
+        let pool = fresh_pool(real, settings);
         let open = |_| login(&pool.address, &app());
         let mut keepers: Vec<Client> = (0..3).map(open).collect();
         keepers[0].must(HOLD);
@@ -251,12 +242,8 @@ fn a_backend_that_is_kept_idle_for_too_long_is_taken_back() {
 /// Of empty texts one behind the other the server runs the first, however many are sent at once.
 #[test]
 fn the_server_sees_one_of_many_empty_texts() {
-    for real in pooled_servers() {
-        let pool = start_pool(
-            real,
-            &name(real, "fair_empty"),
-            "groups = 1\nbackends_max = 1",
-        );
+    for real in servers() {
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
         let mut client = login(&pool.address, &app());
         client.send(&vec![(Command::Query, &b""[..]); 100]).unwrap();
         for _ in 0..100 {

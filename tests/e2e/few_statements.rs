@@ -1,8 +1,7 @@
 //! What becomes of prepared statements where a server takes few of them.
 
 use crate::metrics::until;
-use crate::world::{HOLD, app, login, own_servers, start_pool};
-use testkit::reply::Outcome;
+use crate::world::*;
 
 /// The server takes few statements: what backends keep for others gives way, and clients may have
 /// prepared more than that all the same.
@@ -10,7 +9,7 @@ use testkit::reply::Outcome;
 fn a_server_that_takes_few_statements_refuses_none() {
     for real in own_servers(&["--max-prepared-stmt-count=8"]) {
         real.create_user("app", "app");
-        let pool = start_pool(&real, "few.toml", "backends_max = 4\ngroups = 1");
+        let pool = fresh_pool(&real, "backends_max = 4\ngroups = 1");
         let mut clients = Vec::new();
         for number in 0..4 {
             let mut client = login(&pool.address, &app());
@@ -41,7 +40,7 @@ fn kept_statements_give_way_where_the_server_takes_fewer() {
     const FEWER: usize = 20;
     for real in own_servers(&[]) {
         real.create_user("app", "app");
-        let pool = start_pool(&real, "fewer.toml", "groups = 1\nbackends_max = 2");
+        let pool = fresh_pool(&real, "groups = 1\nbackends_max = 2");
         let mut clients = [(); 2].map(|()| login(&pool.address, &app()));
         for client in &mut clients {
             client.must(HOLD);

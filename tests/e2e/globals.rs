@@ -1,16 +1,10 @@
 //! SET GLOBAL on the server: who logged in before it keeps the old values, who logs in after it has
 //! the new ones, though both share backends of before and after.
 
-use crate::world::{HOLD, app, direct, found, login, start_pool};
-use reactor::Address;
+use crate::world::*;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use testkit::talk::Account;
 use wire::capabilities::INTERACTIVE;
-use wire::command::Command;
 
 const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 5000";
 const TOLD: &str = "the server's global values have changed";
@@ -19,7 +13,7 @@ const TOLD: &str = "the server's global values have changed";
 fn servers(test: &str) -> Servers {
     static SERVERS: Mutex<Option<Vec<Real>>> = Mutex::new(None);
     let mut guard = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if guard.is_none() && !direct() {
+    if guard.is_none() {
         let start = |started: Result<Real, String>| {
             let real = started?;
             real.create_user("app", "app");
@@ -158,7 +152,7 @@ fn a_query_cache_that_is_on_stays_on_when_it_is_off_for_others() {
         }
         real.execute(&["SET GLOBAL query_cache_type = ON"]);
         let two = "groups = 1\nbackends_max = 2\nwait_ms_max = 5000";
-        let pool = start_pool(real, "globals_cache.toml", two);
+        let pool = fresh_pool(real, two);
         let (mut sets, mut begun) = (join(&pool), join(&pool));
         sets.must("SET query_cache_type = DEMAND");
         real.execute(&["SET GLOBAL query_cache_type = OFF"]);
@@ -180,7 +174,7 @@ fn a_query_cache_that_is_on_stays_on_when_it_is_off_for_others() {
 fn a_session_keeps_the_values_of_its_beginning() {
     servers("a_session_keeps_the_values_of_its_beginning").run(|real| {
         let (mut old, new);
-        let pool = start_pool(real, "globals.toml", ONE);
+        let pool = fresh_pool(real, ONE);
         let mut straight = login(&real.address(), &app());
         let before = shown(&mut straight);
         old = join(&pool);
@@ -213,7 +207,7 @@ fn a_session_keeps_the_values_of_its_beginning() {
 #[test]
 fn backends_of_before_and_after_serve_both() {
     servers("backends_of_before_and_after_serve_both").run(|real| {
-        let pool = start_pool(real, "globals.toml", &ONE.replace("= 1\nwait", "= 2\nwait"));
+        let pool = fresh_pool(real, &ONE.replace("= 1\nwait", "= 2\nwait"));
         let (mut old, mut holder) = (join(&pool), join(&pool));
         let before = old.value("SELECT @@lock_wait_timeout");
         change(real, &pool);
@@ -240,7 +234,7 @@ fn backends_of_before_and_after_serve_both() {
 fn a_write_is_committed_on_a_backend_that_began_without_autocommit() {
     servers("a_write_is_committed_on_a_backend_that_began_without_autocommit").run(|real| {
         let two = "groups = 1\nbackends_max = 2\nbackends_min = 0\nwait_ms_max = 5000";
-        let pool = start_pool(real, "globals_autocommit.toml", two);
+        let pool = fresh_pool(real, two);
         let (mut old, mut holder) = (join(&pool), join(&pool));
         real.execute(&["CREATE TABLE shop.committed (v INT)"]);
         // Only the other backend is left, and that is not there yet.
@@ -261,7 +255,7 @@ fn a_write_is_committed_on_a_backend_that_began_without_autocommit() {
 #[test]
 fn what_was_prepared_before_means_the_same_after() {
     servers("what_was_prepared_before_means_the_same_after").run(|real| {
-        let pool = start_pool(real, "globals.toml", ONE);
+        let pool = fresh_pool(real, ONE);
         let mut old = join(&pool);
         let id = old.prepare(r#"SELECT "it's text""#).id;
         old.execute(id, &[], false).unwrap();
@@ -278,7 +272,7 @@ fn what_was_prepared_before_means_the_same_after() {
 #[test]
 fn a_change_through_the_pool_is_told() {
     servers("a_change_through_the_pool_is_told").run(|real| {
-        let pool = start_pool(real, "globals.toml", ONE);
+        let pool = fresh_pool(real, ONE);
         let mut one = join(&pool);
         one.must("SET GLOBAL lock_wait_timeout = 109");
         pool.wait_for(&format!("{TOLD} (lock_wait_timeout)"))
@@ -304,7 +298,7 @@ fn an_interactive_login_has_its_own_wait_timeout() {
             told.push(other.value("SELECT @@wait_timeout"));
             told
         };
-        let pool = start_pool(real, "globals.toml", ONE);
+        let pool = fresh_pool(real, ONE);
         let straight = tell(&real.address());
         assert_eq!(straight[0], "2345");
         assert_eq!(tell(&pool.address), straight, "{:?}", real.flavour());
@@ -319,11 +313,11 @@ fn a_login_begins_with_init_connect() {
          time_zone = '+05:00', sql_mode = 'ANSI_QUOTES', div_precision_increment = 7, \
          autocommit = 0\"";
     servers("a_login_begins_with_init_connect").run(|real| {
-        let admin_pool = start_pool(real, "globals.toml", ONE);
+        let admin_pool = fresh_pool(real, ONE);
         let mut before = login(&admin_pool.address, &Account::new("small", "small"));
         assert_ne!(shown(&mut before)["time_zone"], "+05:00");
         let wide = ONE.replace("= 1\nwait", "= 4\nwait");
-        let pool = start_pool(real, "globals2.toml", &wide);
+        let pool = fresh_pool(real, &wide);
         real.execute(&[SETS]);
         for pool in [&admin_pool, &pool] {
             pool.wait_for(&format!("{TOLD} (init_connect)")).unwrap();

@@ -3,18 +3,13 @@
 //! Clients send mutated conversations, and a proxy in front of the server mutates what that says
 //! and closes. What is sent follows from a seed alone, so a failure is repeated by its number.
 
-use crate::world::{app, binary, config, config_file, login, pooled, server, start_pool};
-use reactor::Address;
+use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-use testkit::client::{Client, ClientError};
 use testkit::fuzz::mutate::Mutator;
-use testkit::onramp::{Pool, loopback};
-use testkit::reply::Outcome;
-use testkit::talk::Account;
+use testkit::onramp::loopback;
 
 const CLIENTS: u64 = 120;
 const ROUNDS: u64 = 60;
@@ -86,7 +81,7 @@ fn is_whole(pool: &mut Pool) {
 #[test]
 fn clients_that_break_the_protocol_harm_nobody() {
     let Some(real) = pooled(server) else { return };
-    let mut pool = start_pool(real, "hostile.toml", "backends_max = 3\ngroups = 1");
+    let mut pool = fresh_pool(real, "backends_max = 3\ngroups = 1");
     let way = pool.address.clone();
     let mut honest = login(&way, &app());
     honest.wait_at_most(PATIENCE).unwrap();
@@ -194,9 +189,7 @@ fn a_server_that_breaks_the_protocol_is_survived() {
     let armed = Arc::new(AtomicU64::new(0));
     let place = proxy(&real.address(), &armed);
     let text = config(&place, "backends_max = 2\ngroups = 1\nwait_ms_max = 4000");
-    let file = config_file(real, "hostile_server.toml", &text);
-    let arguments = ["--config", file.to_str().unwrap()];
-    let mut pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+    let mut pool = pool_from(real, &text);
     let statements = [
         "SELECT 1, 'two', NULL",
         "SELECT * FROM seq_1_to_50",

@@ -1,11 +1,6 @@
 //! KILL and CONNECTION_ID(): a client's own number, and whom it reaches.
 
-use crate::world::{app, both_servers, direct, here, login, pooled, server, start_pool, through};
-use testkit::client::Client;
-use testkit::real::{Flavour, Real};
-use testkit::reply::Outcome;
-use testkit::talk::Account;
-use wire::command::Command;
+use crate::world::*;
 
 /// The number in the greeting.
 fn greeted(client: &Client) -> u32 {
@@ -37,7 +32,7 @@ fn await_running(real: &Real, part: &str, count: &str) {
 /// Where the length of a column follows from the value, a story cannot compare it.
 #[test]
 fn a_client_finds_its_own_number_on_any_backend() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut clients: Vec<Client> = (0..3).map(|_| login(&way, &app())).collect();
     for sql in [
@@ -56,7 +51,7 @@ fn a_client_finds_its_own_number_on_any_backend() {
 
 #[test]
 fn a_statement_that_runs_is_interrupted_and_nothing_else() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let clients: Vec<Client> = (0..4).map(|_| login(&way, &app())).collect();
     let [mut victim, mut bystander, mut waits, mut killer] = clients.try_into().unwrap();
@@ -108,7 +103,7 @@ fn is_gone(client: &mut Client) -> bool {
 
 #[test]
 fn a_connection_is_ended_with_everything_that_it_held() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 3);
     let mut killer = login(&way, &app().schema("shop"));
     killer.must("CREATE OR REPLACE TABLE held (v INT) ENGINE=InnoDB");
@@ -149,7 +144,7 @@ fn a_connection_is_ended_with_everything_that_it_held() {
 
 #[test]
 fn a_kill_of_ones_own_ends_as_on_a_server() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let mut client = login(&way, &app());
     let id = greeted(&client);
@@ -163,7 +158,7 @@ fn a_kill_of_ones_own_ends_as_on_a_server() {
 
 #[test]
 fn a_kill_reaches_the_accounts_own_clients_only() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 3);
     let mut client = login(&way, &app());
     let small = Account::new("small", "small");
@@ -182,31 +177,23 @@ fn a_kill_reaches_the_accounts_own_clients_only() {
     assert!(matches!(ended[..], [Outcome::Done(_)]), "{ended:?}");
     assert!(is_gone(&mut mine_too));
     // A backend's number means whoever it serves: nobody can name it.
-    if !direct() {
-        // Other tests' pools log in with the same account.
-        let mut list = client
-            .rows("SELECT id FROM information_schema.processlist WHERE info LIKE '%of this pool%'");
-        let backend = list.texts().remove(0).remove(0);
-        let refused = client.failure(&format!("KILL {backend}"));
-        assert!(
-            refused.message.contains("which many clients share"),
-            "{refused}"
-        );
-        list = client.rows("SELECT 1");
-        assert_eq!(list.texts().len(), 1);
-        let refused = client.failure("KILL USER nobody");
-        assert!(
-            refused.message.contains("the number of a client"),
-            "{refused}"
-        );
-    }
+    // Other tests' pools log in with the same account.
+    let mut list = client
+        .rows("SELECT id FROM information_schema.processlist WHERE info LIKE '%of this pool%'");
+    let backend = list.texts().remove(0).remove(0);
+    let refused = client.failure(&format!("KILL {backend}"));
+    says(&refused.message, "which many clients share");
+    list = client.rows("SELECT 1");
+    assert_eq!(list.texts().len(), 1);
+    let refused = client.failure("KILL USER nobody");
+    says(&refused.message, "the number of a client");
 }
 
 /// Clients of different groups, each way.
 #[test]
 fn a_kill_crosses_the_groups() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "kill_groups.toml", "groups = 4\nbackends_max = 8");
+    let pool = fresh_pool(real, "groups = 4\nbackends_max = 8");
     let mut clients: Vec<Client> = (0..24).map(|_| login(&pool.address, &app())).collect();
     let groups: std::collections::HashSet<u32> = clients.iter().map(|c| greeted(c) % 4).collect();
     assert!(groups.len() > 1, "the kernel deals clients over the groups");
@@ -230,7 +217,7 @@ fn a_kill_crosses_the_groups() {
 /// A driver that prepares what it executes kills by a parameter.
 #[test]
 fn a_prepared_kill_reaches_its_victim() {
-    for real in both_servers("a_prepared_kill_reaches_its_victim") {
+    for real in pooled_servers() {
         let way = through(real, 2);
         let (mut killer, mut victim) = (login(&way, &app()), login(&way, &app()));
         let id = victim.value("SELECT CONNECTION_ID()");

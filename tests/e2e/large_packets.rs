@@ -1,12 +1,8 @@
 //! Large statements and rows, and the lengths at which packets are split.
 
-use crate::world::{
-    app, both_servers, fresh_schema, here, login, own_servers, server, start_pool, through,
-};
-use testkit::client::{Client, ClientError};
-use testkit::reply::Outcome;
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
+use wire::command::put_command;
+use wire::compressed::Packer;
 
 const MIB: usize = 1 << 20;
 
@@ -22,7 +18,7 @@ fn pattern(len: usize) -> Vec<u8> {
 
 #[test]
 fn rows_of_twenty_megabytes_go_both_ways() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     fresh_schema(real, "big");
     real.execute(&["CREATE TABLE big.t (id INT PRIMARY KEY, v LONGBLOB) ENGINE=InnoDB"]);
     for (id, without) in [(1, 0), (2, cap::DEPRECATE_EOF)] {
@@ -60,7 +56,7 @@ fn rows_of_twenty_megabytes_go_both_ways() {
 
 #[test]
 fn statements_of_sixteen_megabytes_more_or_less_arrive_whole() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app());
     for len in [
@@ -86,7 +82,7 @@ fn statements_of_sixteen_megabytes_more_or_less_arrive_whole() {
 
 #[test]
 fn rows_around_sixteen_megabytes_end_where_they_end() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     for without in [0, cap::DEPRECATE_EOF] {
         let way = through(real, 1);
         let mut client = login(&way, &app().without(without));
@@ -121,7 +117,7 @@ fn rows_around_sixteen_megabytes_end_where_they_end() {
 
 #[test]
 fn a_statement_above_the_servers_limit_is_refused() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app());
     let mut sql = b"SELECT LENGTH('".to_vec();
@@ -143,7 +139,7 @@ fn a_statement_is_as_long_as_the_server_takes_it() {
         let arguments = arguments.each_ref().map(String::as_str);
         for real in own_servers(&arguments) {
             real.create_user("app", "app");
-            let pool = start_pool(&real, "as-long.toml", "groups = 1");
+            let pool = fresh_pool(&real, "groups = 1");
             for way in [&real.address(), &pool.address] {
                 for (len, taken) in [(max - 1, true), (max, false)] {
                     let mut client = login(way, &app());
@@ -169,7 +165,7 @@ fn a_statement_is_as_long_as_the_server_takes_it() {
 /// buffers fill up.
 #[test]
 fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     for with in [0, cap::COMPRESS, cap::SSL] {
         let mut slow = login(&way, &app().schema("shop").with(with));
@@ -189,8 +185,7 @@ fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
 /// that are sent together are answered in their order.
 #[test]
 fn long_texts_are_known_for_what_they_do() {
-    let test = "long_texts_are_known_for_what_they_do";
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let way = through(real, 2);
         let [mut client, mut other] = [(); 2].map(|()| login(&way, &app()));
         for len in [MIB, 17 * MIB] {
@@ -219,5 +214,37 @@ fn long_texts_are_known_for_what_they_do() {
             assert_eq!(rows(&mut client), [["1"]]);
             assert_eq!(other.value(free), "1");
         }
+    }
+}
+
+/// Of many clients that send long compressed statements, few are at the server at once: the short
+/// ones of others do not wait for their turn behind them.
+#[test]
+fn short_statements_do_not_wait_behind_many_long_compressed_ones() {
+    const LONG: usize = 24;
+    for real in pooled_servers() {
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 4\nwait_ms_max = 600000");
+        let mut good = login(&pool.address, &app());
+        assert_eq!(good.value("SELECT 1"), "1");
+        let sql = format!("SELECT LENGTH('{}')", "y".repeat(8 << 20));
+        let (mut command, mut frame) = (Vec::new(), Vec::new());
+        put_command(&mut command, Command::Query, sql.as_bytes());
+        Packer::default().pack(&command, &mut frame);
+        let account = app().with(cap::COMPRESS);
+        let mut long: Vec<Client> = (0..LONG).map(|_| login(&pool.address, &account)).collect();
+        for client in &mut long {
+            client.send_unframed(&frame.repeat(4)).unwrap();
+        }
+        assert!(long[0].await_answer().unwrap());
+        let answered = || {
+            long.iter()
+                .filter(|client| client.has_answer().unwrap())
+                .count()
+        };
+        let before = answered();
+        for number in 0..100 {
+            assert_eq!(good.value(&format!("SELECT {number}")), number.to_string());
+        }
+        assert!(answered() < LONG, "{before}, then all: they went first");
     }
 }

@@ -1,9 +1,7 @@
 //! A MariaDB that writes a binary log reports each write's number: nobody is pinned for that, and
 //! each client is told its own.
 
-use crate::world::{HOLD, app, found, login, through};
-use testkit::real::Real;
-use wire::command::Command;
+use crate::world::*;
 
 #[test]
 fn writes_that_are_logged_pin_nobody_and_each_client_has_its_own_number() {

@@ -4,13 +4,9 @@
 //! Texts come from seeds ([`testkit::texts`]); each server runs them, for each character set and
 //! `sql_mode`. What the lexer doubts is counted, so that it cannot be right by saying nothing.
 
-use crate::world::{app, both_servers, login};
+use crate::world::*;
 use sql::lex::{Charset, Kind, LexMode, Lexer, Server};
-use testkit::client::Client;
-use testkit::real::{Flavour, Real};
-use testkit::reply::Outcome;
 use testkit::texts::{LETTERS, Letters, Texts};
-use wire::command::Command;
 
 /// Texts for each character set and mode.
 const TEXTS: u64 = 100;
@@ -125,5 +121,5 @@ fn as_on(real: &Real) {
 
 #[test]
 fn statements_end_where_the_server_says() {
-    both_servers("statements_end_where_the_server_says").for_each(as_on);
+    pooled_servers().for_each(as_on);
 }

@@ -4,19 +4,12 @@
 //! server's choice: its cache is empty at first. That a connection is compressed is the server's
 //! word too: one that lets in nobody else refuses a plain connection.
 
-use crate::world::{binary, direct, found};
+use crate::world::*;
 use serde_json::Value;
-use std::time::Duration;
-use testkit::onramp::{Ran, run};
-use testkit::real::{Real, skipped};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn own_mysql(test: &str, extra: &[&str]) -> Option<Real> {
-    if direct() {
-        skipped(test, "it is about the load generator");
-        return None;
-    }
     let real = found(Real::start_mysql(extra), test)?;
     real.create_user("app", "app's own");
     real.execute(&["CREATE DATABASE sbtest"]);

@@ -4,10 +4,9 @@
 //! meet what otherwise takes tens of thousands.
 
 use crate::walls::{has, is_root, server_behind};
-use crate::world::{binary, direct, here, says};
+use crate::world::*;
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
-use testkit::real::{Real, skipped};
 
 /// Local ports of the network: 20000 to 20099.
 const NETWORK: &str = r#"ip link set lo up &&
@@ -22,10 +21,6 @@ struct Narrow {
 
 impl Narrow {
     fn new(test: &str) -> Option<Narrow> {
-        if direct() {
-            skipped(test, "it is about the load generator");
-            return None;
-        }
         if !is_root(test) || !has(test, &["unshare", "nsenter", "ip"]) {
             return None;
         }
@@ -81,7 +76,7 @@ fn assert_all_stood(connections: u32, (report, said): &(Value, String)) {
 
 #[test]
 fn source_addresses_give_the_ports_that_one_address_lacks() {
-    let Some(narrow) = here(Narrow::new) else {
+    let Some(narrow) = pooled(Narrow::new) else {
         return;
     };
     let (report, said) = narrow.load(150, &["--source-addresses", "127.0.0.1"]);
@@ -101,7 +96,7 @@ fn source_addresses_give_the_ports_that_one_address_lacks() {
 
 #[test]
 fn ports_of_the_target_serve_with_each_source_address() {
-    let Some(narrow) = here(Narrow::new) else {
+    let Some(narrow) = pooled(Narrow::new) else {
         return;
     };
     let extra = EXTRA_PORT.to_string();

@@ -4,16 +4,14 @@
 //! Where Locust is not installed (`locust` in the path, or `ONRAMP_LOCUST` as its path) these tests
 //! skip.
 
-use crate::world::{binary, direct, fresh_schema, says, server};
+use crate::world::*;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-use testkit::onramp::{Target, free_port, run};
-use testkit::real::{Real, skipped};
+use std::time::Instant;
+use testkit::onramp::Target;
 
 /// Time that the master may take for anything.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -62,10 +60,6 @@ impl Master {
 
     /// One whose locustfile has more classes, and this besides.
     fn with(test: &str, classes: &[&str], python: &str) -> Option<Master> {
-        if direct() {
-            skipped(test, "it is about the load generator");
-            return None;
-        }
         if Command::new(program()).arg("--version").output().is_err() {
             skipped(test, "Locust is not installed");
             return None;
@@ -84,10 +78,7 @@ impl Master {
         let words = format!("load select run --target {target} --print-locustfile");
         let words: Vec<_> = words.split(' ').chain(classes.iter().copied()).collect();
         let printed = run(binary(), &words, LIMIT);
-        assert!(
-            printed.stdout.contains("class Select(User):"),
-            "{printed:?}"
-        );
+        says(&printed.stdout, "class Select(User):");
         let file = real.folder().join(format!("{schema}.py"));
         std::fs::write(&file, printed.stdout + python).unwrap();
         let (port, web) = (free_port(), free_port());
@@ -445,8 +436,7 @@ class Steps(LoadTestShape):
 /// CSV files, and its end is the worker's.
 #[test]
 fn a_shape_runs_to_its_end_and_csv_files_have_its_requests() {
-    let test = "shape";
-    let Some(master) = Master::new(test) else {
+    let Some(master) = pooled(Master::new) else {
         return;
     };
     let folder = master.real.folder().to_owned();

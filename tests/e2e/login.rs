@@ -1,22 +1,14 @@
 //! Logins: who gets in, and what those are told who do not.
 
-use crate::world::{
-    SHA_PASSWORD, app, binary, both_servers, config_file, direct, here, login, mysql, pooled,
-    pooled_servers, server, start_pool, through, tls,
-};
-use reactor::Address;
+use crate::proxy_header::packet;
+use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::process::Stdio;
-use testkit::client::{Client, ClientError};
-use testkit::onramp::Pool;
-use testkit::real::{mysql_command_line, skipped};
-use testkit::reply::Failure;
-use testkit::talk::{Account, USUAL};
+use testkit::real::mysql_command_line;
+use testkit::talk::USUAL;
 use wire::auth::caching_sha2::{FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY, encrypt};
 use wire::auth::{NONCE_LEN, Nonce, Plugin};
-use wire::capabilities as cap;
-use wire::command::Command;
 use wire::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
 use wire::packet::put_packet;
 use wire::reply::{ERR, OK};
@@ -31,7 +23,7 @@ fn refusal(address: &Address, account: &Account) -> Failure {
 
 #[test]
 fn the_right_password_lets_a_client_in() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let accounts = [
         app(),
@@ -54,7 +46,7 @@ fn the_right_password_lets_a_client_in() {
 
 #[test]
 fn a_wrong_password_is_denied_in_the_servers_words() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let cases = [
         Account::new("app", "wrong"),
@@ -81,7 +73,7 @@ fn a_wrong_password_is_denied_in_the_servers_words() {
 
 #[test]
 fn an_unknown_or_forbidden_schema_is_refused_at_login() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     for account in [
         app().schema("nowhere"),
@@ -150,7 +142,7 @@ fn an_account_may_be_configured_by_its_hash() {
 
 #[test]
 fn a_unix_socket_is_a_listener_too() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let socket = way.socket.clone();
     let mut client = login(&socket, &app().schema("shop"));
@@ -160,10 +152,8 @@ fn a_unix_socket_is_a_listener_too() {
         wrong.message,
         "Access denied for user 'app'@'localhost' (using password: YES)"
     );
-    if !direct() {
-        let sha = Account::new("sha", SHA_PASSWORD).plugin(Plugin::CachingSha2);
-        assert_eq!(login(&socket, &sha).value("SELECT 1"), "1");
-    }
+    let sha = Account::new("sha", SHA_PASSWORD).plugin(Plugin::CachingSha2);
+    assert_eq!(login(&socket, &sha).value("SELECT 1"), "1");
 }
 
 /// Answer of the other side to these bytes, until it ends the connection or waits for more.
@@ -175,10 +165,7 @@ fn answer_to(address: &Address, bytes: &[u8]) -> Vec<u8> {
     stream
         .set_read_timeout(Some(testkit::client::ANSWER_MAX))
         .unwrap();
-    let mut greeting = [0; 4];
-    stream.read_exact(&mut greeting).unwrap();
-    let mut rest = vec![0; usize::from(greeting[0])];
-    stream.read_exact(&mut rest).unwrap();
+    packet(&mut stream).unwrap();
     stream.write_all(bytes).unwrap();
     let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut answer = Vec::new();
@@ -188,7 +175,7 @@ fn answer_to(address: &Address, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn nonsense_instead_of_a_login_ends_that_connection_only() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let mut witness = login(&way, &app());
     let nonsense: [&[u8]; 8] = [
@@ -212,7 +199,7 @@ fn nonsense_instead_of_a_login_ends_that_connection_only() {
 #[test]
 fn failed_logins_are_logged_with_address_account_and_reason() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "failed_logins.toml", "groups = 1\nbackends_max = 1");
+    let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
     for (user, reason) in [("app", "wrong-password"), ("no\nbody", "unknown-user")] {
         let refused = refusal(&pool.address, &Account::new(user, "guess"));
         assert_eq!(refused.code, 1045);
@@ -243,7 +230,7 @@ fn failed_logins_are_logged_with_address_account_and_reason() {
 #[test]
 fn peers_that_speak_something_else_are_told_what() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "strangers.toml", "groups = 1\nbackends_max = 1");
+    let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
     let mut request = vec![32, 0, 0, 1, 0, 0x0a, 0, 0];
     request.resize(36, 0);
     // An SSLRequest, and TLS right behind it.
@@ -296,11 +283,7 @@ fn a_login_packet_is_bounded() {
         (LOGIN_LEN_MAX - 3, Some(1153u16)),
     ] {
         let mut stream = TcpStream::connect(pool).unwrap();
-        let mut greeting = [0; 4];
-        stream.read_exact(&mut greeting).unwrap();
-        let rest = u32::from_le_bytes([greeting[0], greeting[1], greeting[2], 0]);
-        let mut rest = vec![0; rest as usize];
-        stream.read_exact(&mut rest).unwrap();
+        packet(&mut stream).unwrap();
         let header = [&len.to_le_bytes()[..3], &[1]].concat();
         stream.write_all(&header).unwrap();
         stream.write_all(&vec![0; len as usize]).unwrap();
@@ -313,16 +296,6 @@ fn a_login_packet_is_bounded() {
             None => assert_ne!(got, 1153, "it is read, and is no login"),
         }
     }
-}
-
-/// A packet: its sequence number and its payload.
-fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
-    let mut header = [0; 4];
-    stream.read_exact(&mut header).ok()?;
-    let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);
-    let mut payload = vec![0; len as usize];
-    stream.read_exact(&mut payload).ok()?;
-    Some((header[3], payload))
 }
 
 /// All packets that a failed login hears behind the greeting, up to the end of the connection, with
@@ -425,8 +398,7 @@ fn an_unknown_user_hears_the_bytes_of_a_wrong_password() {
                  auth = \"{wanted}\"\n{backend}\n",
                 real.address()
             );
-            let file = config_file(real, "unknown_users.toml", &text);
-            let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+            let pool = pool_from(real, &text);
             let given = [
                 wanted,
                 "mysql_native_password",
@@ -499,14 +471,10 @@ fn change_heard(
 /// each error comes a second late.
 #[test]
 fn a_change_to_an_unknown_user_is_answered_as_a_wrong_password() {
-    let test = "a_change_to_an_unknown_user_is_answered_as_a_wrong_password";
-    if direct() {
-        return skipped(test, "it is about the pool's accounts");
-    }
     let hash = "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"";
     let backend = "backend_user = \"app\"\nbackend_password = \"app\"";
     let plugins = ["mysql_native_password", "caching_sha2_password"];
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         for (wanted, proof) in [
             (plugins[0], "password = \"password\""),
             (plugins[0], hash),
@@ -519,8 +487,7 @@ fn a_change_to_an_unknown_user_is_answered_as_a_wrong_password() {
                  password = \"entry\"\nauth = \"{wanted}\"\n{backend}\n",
                 real.address()
             );
-            let file = config_file(real, "unknown_changes.toml", &text);
-            let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+            let pool = pool_from(real, &text);
             let mut source = 0;
             // Before and after the pool has learnt what it can of the password.
             for learnt in [false, true] {
@@ -603,8 +570,7 @@ fn an_unknown_name_has_a_plugin_of_its_own_where_users_have_several() {
              backend_user = \"app\"\nbackend_password = \"app\"\n"
         );
     }
-    let file = config_file(real, "several_plugins.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(real, &text);
     // Its quick answer is known to be right.
     login(&pool.address, &Account::new("entry", "entry"));
     let names: Vec<String> = (0..24).map(|n| format!("nobody{n}")).collect();
@@ -649,8 +615,7 @@ fn the_greeting_names_the_servers_collation() {
 /// The OK of a login reports the schema that it named, to clients that are told of changes.
 #[test]
 fn the_ok_of_a_login_is_the_servers() {
-    let test = "the_ok_of_a_login_is_the_servers";
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let pool = through(real, 2);
         let schema = app().schema("mysql");
         let accounts = [
@@ -677,7 +642,7 @@ fn mysqls_own_command_line_logs_in() {
         let open = "[[user]]\nname = \"open\"\npassword = \"\"\nbackend_user = \"app\"\n\
                     backend_password = \"app\"\n";
         let extra = format!("{}{open}", tls(real, "optional"));
-        let pool = start_pool(real, &format!("{test}.toml"), &extra);
+        let pool = fresh_pool(real, &extra);
         let Address::Tcp(address) = &pool.address else {
             panic!("{} has no port", pool.address);
         };

@@ -3,12 +3,9 @@
 //! Real servers do not go there, so the servers are of this file's own, over plain sockets. They
 //! know as much of HTTP/2 as that takes.
 
-use crate::world::{binary, direct};
+use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
-use testkit::onramp::{Ran, run};
-use testkit::real::skipped;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const PREFACE: usize = 24;
@@ -115,10 +112,6 @@ fn answers(mut client: TcpStream, length: usize) {
 
 #[test]
 fn a_block_of_header_fields_is_taken_up_to_its_bound() {
-    let test = "a_block_of_header_fields_is_taken_up_to_its_bound";
-    if direct() {
-        return skipped(test, "it is about the load generator");
-    }
     let ran = ask(serve(|client| answers(client, BLOCK_BYTES_MAX)));
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert!(ran.stdout.contains("100.0000 % success"), "{ran:?}");
@@ -136,10 +129,6 @@ fn asks_and_does_not_read(mut client: TcpStream) {
 
 #[test]
 fn a_server_that_asks_and_does_not_read_is_left_at_the_bound() {
-    let test = "a_server_that_asks_and_does_not_read_is_left_at_the_bound";
-    if direct() {
-        return skipped(test, "it is about the load generator");
-    }
     let ran = ask(serve(asks_and_does_not_read));
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();
     let end = words

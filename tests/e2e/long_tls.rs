@@ -3,15 +3,12 @@
 //!
 //! What is late depends on the machine, so no test asserts that something was in time.
 
-use crate::world::{binary, direct, found};
+use crate::world::*;
 use std::net::TcpListener;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 use testkit::guard::Guard;
-use testkit::onramp::{Ran, Target, free_port, run, terminate};
+use testkit::onramp::{Target, terminate};
 use testkit::output::Output;
-use testkit::real::{Real, skipped};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -69,10 +66,6 @@ impl Drop for Scene {
 impl Scene {
     /// `None`, said by name, where one of the programs is not installed.
     fn new(test: &str, programs: &[&str]) -> Option<Scene> {
-        if direct() {
-            skipped(test, "it is about the load generator");
-            return None;
-        }
         for program in [&["openssl"], programs].concat() {
             // All of them end at once with this.
             let started = Command::new(program)
@@ -360,10 +353,6 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_reason() {
 
 #[test]
 fn a_server_without_tls_or_http2_is_said_to_be_one() {
-    let test = "a_server_without_tls_or_http2_is_said_to_be_one";
-    if direct() {
-        return skipped(test, "it is about the load generator");
-    }
     let held = target("tcp", &["--every", "100ms"]);
     let asked = target("http", &[]);
     let load = |arguments: &[&str]| {
@@ -376,10 +365,7 @@ fn a_server_without_tls_or_http2_is_said_to_be_one() {
     assert!(ran.stdout.contains("is no TLS"), "{ran:?}");
     let url = format!("http://{}/", asked.address);
     let ran = load(&[&url, "--http-version", "2", "--time", "2s"]);
-    assert!(
-        ran.stdout.contains("look whether it speaks HTTP/2"),
-        "{ran:?}"
-    );
+    says(&ran.stdout, "look whether it speaks HTTP/2");
     assert_eq!(number(&ran, "answers:", "right"), 0, "{ran:?}");
 }
 
@@ -404,16 +390,10 @@ fn a_client_s_certificate_is_shown_to_a_server_that_wants_one() {
     let ran = hold(&["--tls-cert", &certificate, "--tls-key", &key]);
     assert_all_came(&ran, "messages:", 1);
     let ran = hold(&[]);
-    assert!(
-        ran.stdout.contains("wants a certificate of this client"),
-        "{ran:?}"
-    );
+    says(&ran.stdout, "wants a certificate of this client");
     let (foreign, its_key) = (scene.file("other.pem"), scene.file("other.key"));
     let ran = hold(&["--tls-cert", &foreign, "--tls-key", &its_key]);
-    assert!(
-        ran.stdout.contains("does not accept this client's"),
-        "{ran:?}"
-    );
+    says(&ran.stdout, "does not accept this client's");
     for (more, code, words) in [
         (&["--tls-cert", &*certificate][..], 2, "--tls-key"),
         (
@@ -474,10 +454,6 @@ fn sessions_are_resumed_where_that_is_wanted() {
 
 #[test]
 fn a_silent_server_is_not_said_to_owe_a_login() {
-    let test = "a_silent_server_is_not_said_to_owe_a_login";
-    if direct() {
-        return skipped(test, "it is about the load generator");
-    }
     // The system accepts for it, and nobody ever reads.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
@@ -495,11 +471,7 @@ fn a_silent_server_is_not_said_to_owe_a_login() {
         ];
         let ran = run(binary(), &[&["load"], first, &rest].concat(), LIMIT);
         assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-        assert!(
-            ran.stdout
-                .contains("did not finish the TLS handshake within 1 s"),
-            "{ran:?}"
-        );
+        says(&ran.stdout, "did not finish the TLS handshake within 1 s");
         assert!(!ran.stdout.contains("login"), "{ran:?}");
     }
 }
@@ -520,7 +492,7 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
     ]);
     let port = real.port().to_string();
     let target = format!("mysql://app:app@127.0.0.1:{port}/sbtest");
-    let (ca, other) = (scene.file("ca.pem"), scene.file("other.pem"));
+    let ca = scene.file("ca.pem");
     let load = |words: &str, more: &[&str]| {
         let words: Vec<&str> = words.split_whitespace().collect();
         let first = ["load", "--target", &target, "--live", "never"];
@@ -530,9 +502,6 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
     let prepare = "oltp_read_write prepare --tables 2 --table-size 300";
     let ran = load(prepare, &[]);
     assert_eq!(ran.status.code(), Some(1), "it wants TLS: {ran:?}");
-    let ran = load(prepare, &["--tls", "--ca", &other]);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("not signed by an authority"), "{ran:?}");
     let ran = load(prepare, &checked);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let runs =
@@ -544,20 +513,6 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
         assert!(ran.stderr.contains("connects: 8 ok, 0 failed"), "{ran:?}");
         assert!(ran.stderr.contains(", 0 failed, 0 ignored"), "{ran:?}");
-    }
-    for (more, words) in [
-        (
-            &["--tls", "--ca", &*other][..],
-            "not signed by an authority",
-        ),
-        (
-            &["--tls", "--ca", &ca, "--tls-name", "db.example"],
-            "'db.example'",
-        ),
-    ] {
-        let ran = load(runs, more);
-        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-        assert!(ran.stderr.contains(words), "{ran:?}");
     }
     let script = scene.file("script.lua");
     std::fs::write(&script, SCRIPT).unwrap();
@@ -578,20 +533,11 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
     ] {
         let ran = sysbench(more);
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-        assert!(
-            ran.stdout
-                .contains("total number of events:              40"),
-            "{ran:?}"
-        );
+        says(&ran.stdout, "total number of events:              40");
         let is_checked = !ran.stderr.contains("INSECURE");
         assert_eq!(is_checked, more.len() == 2, "{ran:?}");
     }
     modes_of_tls(scene, real);
-    let wrong = format!("--mysql-ssl-ca={other}");
-    let ran = sysbench(&["--mysql-ssl=VERIFY_IDENTITY", &wrong]);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("not signed by an authority"), "{ran:?}");
 }
 
 /// The modes of MySQL's clients, in a target and on a line of sysbench, with certificates of
@@ -625,10 +571,7 @@ fn modes_of_tls(scene: &Scene, real: &Real) {
     ] {
         let ran = load(user, mode, more);
         assert_eq!(ran.status.code(), Some(0), "{user} {mode}: {ran:?}");
-        assert!(
-            ran.stderr.contains("4 succeeded, 0 failed"),
-            "{mode}: {ran:?}"
-        );
+        says(&ran.stderr, "4 succeeded, 0 failed");
     }
     for (user, mode, more, words) in [
         ("app", "DISABLED", &[][..], "error 3159"),
@@ -732,10 +675,7 @@ fn statements_run_under_tls_on_mariadb() {
         ];
         let ran = run(binary(), &[&line[..], &["--time", "1"]].concat(), LIMIT);
         assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-        assert!(
-            ran.stderr.contains("does not offer CLIENT_SSL (TLS)"),
-            "{ran:?}"
-        );
+        says(&ran.stderr, "does not offer CLIENT_SSL (TLS)");
     }
 }
 

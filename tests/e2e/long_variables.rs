@@ -2,9 +2,7 @@
 //! follows a client, and beyond.
 
 use crate::compare::{Story, same_on, same_on_both};
-use crate::world::{found, own_servers};
-use testkit::real::Real;
-use wire::command::Command;
+use crate::world::*;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;

@@ -4,10 +4,9 @@
 //! Where sysbench is not installed these tests skip.
 
 use crate::sysbench::{Stage, count, text};
-use crate::world::{here, says};
+use crate::world::*;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
 use std::process::Output;
 
 /// Folder of the scripts in Debian's package.
@@ -66,7 +65,7 @@ fn reason(output: &Output) -> String {
 
 #[test]
 fn every_script_of_the_package_prepares_runs_and_cleans_up() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     done(
         &stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup"),
         "cleanup",
@@ -117,7 +116,7 @@ fn without_numbers((command, sql): (String, String)) -> (String, String) {
 /// sysbench 1.0.20 itself fills other rows in two runs of `prepare`.
 #[test]
 fn statements_are_sysbenchs_to_the_last_number_of_a_seed() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     for script in SCRIPTS {
         for variant in [
             &[][..],
@@ -173,7 +172,7 @@ fn statements_are_sysbenchs_to_the_last_number_of_a_seed() {
 
 #[test]
 fn help_lists_the_options_of_the_script_as_sysbench_does() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     for script in ["oltp_read_write", "select_random_points"] {
         let behind_version = |output: &Output| {
             let help = done(output, script);
@@ -187,7 +186,7 @@ fn help_lists_the_options_of_the_script_as_sysbench_does() {
 
 #[test]
 fn an_error_names_the_file_and_the_line() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let run = |name: &str, script: &str| {
         let file = own(&stage, name, script);
         (reason(&stage.onramp(&file, &["--events=5"], "run")), file)
@@ -216,7 +215,7 @@ fn an_error_names_the_file_and_the_line() {
 
 #[test]
 fn results_are_what_the_server_returned() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "results.lua",
@@ -287,7 +286,7 @@ fn results_are_what_the_server_returned() {
 /// The event is run again after an error that is ignored, and the hook may ignore others.
 #[test]
 fn ignored_errors_run_the_event_again() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "again.lua",
@@ -329,7 +328,7 @@ fn ignored_errors_run_the_event_again() {
 /// Features of 0.5: plain globals, options as globals, dofile beside the script.
 #[test]
 fn scripts_of_0_5_find_their_globals() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     own(
         &stage,
         "common05.lua",
@@ -377,7 +376,7 @@ fn scripts_of_0_5_find_their_globals() {
 
 #[test]
 fn sleeping_and_custom_commands_hold_nobody_up() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "sleep.lua",
@@ -413,7 +412,7 @@ fn sleeping_and_custom_commands_hold_nobody_up() {
 /// Findings of sysbench's own tests of its scripts' functions.
 #[test]
 fn scripts_meet_the_small_habits_of_sysbench() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "habits.lua",
@@ -461,7 +460,7 @@ fn scripts_meet_the_small_habits_of_sysbench() {
 /// When the time is over events run to their end, however long that takes; a signal ends the wait.
 #[test]
 fn a_signal_ends_the_wait_for_the_last_events() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "long.lua",
@@ -490,7 +489,7 @@ fn a_signal_ends_the_wait_for_the_last_events() {
 
 #[test]
 fn a_script_that_fills_its_memory_is_told_of_the_bound() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "fill.lua",
@@ -507,7 +506,7 @@ fn a_script_that_fills_its_memory_is_told_of_the_bound() {
 /// the same script prints lines of the same form there.
 #[test]
 fn hooks_of_reports_are_called_in_place_of_the_text() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "hooks.lua",
@@ -556,7 +555,7 @@ fn hooks_of_reports_are_called_in_place_of_the_text() {
 /// The ready-made reports, with an error in a hook that does not end the run.
 #[test]
 fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "json.lua",
@@ -582,7 +581,7 @@ fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
 /// Statements of thread_init and thread_done are in the report.
 #[test]
 fn statements_around_the_events_are_counted_as_sysbench_counts_them() {
-    let Some(stage) = here(stage) else { return };
+    let Some(stage) = pooled(stage) else { return };
     let file = own(
         &stage,
         "around.lua",

@@ -1,8 +1,6 @@
 //! End-to-end tests: the real binary, a real MariaDB, real sockets; black box.
 //!
-//! One private server for the whole run; pools are started once per configuration. With
-//! `ONRAMP_E2E_DIRECT=1` the same tests run against the server itself, which shows that what they
-//! expect is what a server does.
+//! One private server for the whole run; each test starts its pools.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +13,7 @@ mod accounts;
 mod attributes;
 mod audit;
 mod backend_tls;
+mod bank;
 mod calls;
 mod certificates;
 mod charsets;
@@ -33,6 +32,7 @@ mod drivers;
 mod explain;
 mod fair;
 mod few_statements;
+mod fleet;
 mod fragments;
 mod globals;
 mod guard;
@@ -51,6 +51,7 @@ mod long_http2;
 mod long_tls;
 mod long_variables;
 mod lua;
+mod managed;
 mod mariadb_capabilities;
 mod memory;
 mod metrics;
@@ -72,6 +73,8 @@ mod protocol;
 mod protocol_violations;
 mod proxy_header;
 mod published_command_lines;
+mod reads;
+mod real_clusters;
 mod reload;
 mod reset_connection;
 mod restore_in_one_write;

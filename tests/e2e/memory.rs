@@ -1,15 +1,9 @@
 //! All memory for clients in use: who pays, and that nobody else does.
 
+use crate::audit::{TRAIL, end, id};
 use crate::walls::is_root;
 use crate::walls::threads::ControlGroup;
-use crate::world::{
-    app, binary, config, config_file, direct, login, mysql, named, server, start_pool,
-};
-use testkit::client::{Client, ClientError};
-use testkit::onramp::Pool;
-use testkit::real::skipped;
-use testkit::reply::Outcome;
-use wire::command::Command;
+use crate::world::*;
 
 const MIB: usize = 1 << 20;
 /// Bytes that clients may hold of the 256 MiB of the setting.
@@ -36,17 +30,9 @@ pub(crate) fn hoard(client: &mut Client, mib: usize) -> Option<ClientError> {
 
 #[test]
 fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
-    let test = "who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else";
-    for (real, name) in [
-        (server(test), "memory.toml"),
-        (mysql(test), "memory_my.toml"),
-    ] {
-        let Some(real) = real else { continue };
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let lines = "groups = 2\nbackends_max = 4\nprepared_max = 8\nmemory_bytes_max = 268435456";
-        let pool = start_pool(real, name, lines);
+        let pool = fresh_pool(real, &format!("{lines}\n{TRAIL}"));
         let mut good: Vec<Client> = (0..8).map(|_| login(&pool.address, &app())).collect();
         for client in &mut good {
             client.must("SET @mine = 7");
@@ -63,7 +49,9 @@ fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
         let line = pool.wait_for("event=memory-share ").unwrap();
         // The culprit's number stands there, for KILL and SHOW CLIENTS.
         let is_named = |client: &Client| line.contains(&named(client));
-        assert!(bad.iter().any(is_named), "{line}");
+        let culprit = bad.iter().find(|client| is_named(client));
+        let culprit = culprit.unwrap_or_else(|| panic!("{line}"));
+        assert_eq!(end(&pool, id(culprit)), "memory-share");
         for client in &mut good {
             assert_eq!(client.value("SELECT @mine"), "7");
             let id = client.prepare("SELECT 'still'").id;
@@ -103,7 +91,7 @@ fn pool_in(test: &str, group: &ControlGroup, lines: &str) -> Option<Pool> {
 #[test]
 fn a_full_control_group_refuses_and_is_not_killed() {
     let test = "a_full_control_group_refuses_and_is_not_killed";
-    if direct() || !is_root(test) {
+    if !is_root(test) {
         return;
     }
     let files = ["memory.limit_in_bytes", "memory.max"];
@@ -149,7 +137,7 @@ fn a_full_control_group_refuses_and_is_not_killed() {
 #[test]
 fn groups_are_as_many_as_a_control_group_has_cpu_and_threads_for() {
     let test = "groups_are_as_many_as_a_control_group_has_cpu_and_threads_for";
-    if direct() || !is_root(test) {
+    if !is_root(test) {
         return;
     }
     let quota = ["cpu.cfs_quota_us", "cpu.max"];

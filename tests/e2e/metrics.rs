@@ -1,20 +1,12 @@
 //! HTTP of the pool: figures that move as the work does, health and readiness.
 
 use crate::console::{CONSOLE, admin};
-use crate::world::{
-    HOLD, app, binary, config, config_file, console_of, login, own_server, pooled, says, server,
-    start_pool,
-};
+use crate::world::*;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::sync_channel;
-use std::time::Duration;
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
-use testkit::talk::Account;
 
 const HTTP: &str = "http = \"127.0.0.1:0\"\n";
 /// Number of times that the figures are asked for until they are as expected: they are up to half a
@@ -72,7 +64,7 @@ pub(crate) fn until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
 }
 
 /// Waits until figures have these values.
-fn await_figures(place: &str, expected: &[(&str, f64)]) -> BTreeMap<String, f64> {
+pub(crate) fn await_figures(place: &str, expected: &[(&str, f64)]) -> BTreeMap<String, f64> {
     until(|| {
         let found = figures(place);
         for (name, value) in expected {
@@ -98,7 +90,7 @@ fn await_status(place: &str, path: &str, status: u16, words: &str) {
 #[test]
 fn each_metric_is_there_before_anything_has_happened() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "first.toml", HTTP);
+    let pool = fresh_pool(real, HTTP);
     let figures = figures(&place_of(&pool));
     let page = include_str!("../../docs/pool/metrics.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("- `"));
@@ -107,9 +99,15 @@ fn each_metric_is_there_before_anything_has_happened() {
         .filter(|name| name.ends_with(char::is_alphabetic))
         .collect();
     assert!(names.len() > 70, "{names:?}");
-    // Without a collector nothing is sent, and one server alone has no role. Each account with each
-    // reason would be too many rows: `onramp_pool_errors_total` has the reasons.
-    let several = ["onramp_pool_server_state", "onramp_pool_server_lag_seconds"];
+    // Without a collector nothing is sent; one server alone has no role and no reader. Each account
+    // with each reason would be too many rows: `onramp_pool_errors_total` has the reasons.
+    let several = [
+        "onramp_pool_server_state",
+        "onramp_pool_server_lag_seconds",
+        "onramp_pool_fleet_backends",
+        "onramp_pool_reads_total",
+        "onramp_pool_routes_total",
+    ];
     let later = |name: &&&str| {
         name.contains("_otel_") || **name == "onramp_pool_refusals_total" || several.contains(*name)
     };
@@ -122,7 +120,7 @@ fn each_metric_is_there_before_anything_has_happened() {
         assert!(figures.keys().any(|series| is_of(&series)), "{name}");
     }
     for zero in [
-        "onramp_pool_errors_total{reason=\"lane-full\"}",
+        "onramp_pool_errors_total{reason=\"queue-full\"}",
         "onramp_pool_pins_total{reason=\"user_lock\"}",
         "onramp_pool_pinned_clients{reason=\"user_lock\"}",
         "onramp_pool_server_errors_total{number=\"other\"}",
@@ -134,7 +132,7 @@ fn each_metric_is_there_before_anything_has_happened() {
 #[test]
 fn figures_move_as_the_work_does() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "figures.toml", &format!("{HTTP}groups = 2"));
+    let pool = fresh_pool(real, &format!("{HTTP}groups = 2"));
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     for _ in 0..50 {
@@ -196,13 +194,13 @@ fn figures_move_as_the_work_does() {
 fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
     let Some(real) = pooled(server) else { return };
     let extra = format!("{HTTP}groups = 1\nbackends_max = 1");
-    let pool = start_pool(real, "waits.toml", &extra);
+    let pool = fresh_pool(real, &extra);
     let place = place_of(&pool);
     let mut holds = login(&pool.address, &app());
     let mut waits = login(&pool.address, &app());
     holds.must(HOLD);
     // The first statement has waited for a backend to be dialled.
-    let low = "onramp_pool_lane_wait_seconds_count{lane=\"low\"}";
+    let low = "onramp_pool_queue_wait_seconds_count{queue=\"low\"}";
     let before = await_figures(&place, &[("onramp_pool_statements_total", 1.0)]);
     let waited = before[low];
     std::thread::scope(|scope| {
@@ -227,9 +225,9 @@ fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
             ("onramp_pool_wait_seconds_count{user=\"app\"}", 3.0),
         ],
     );
-    let lane = figures["onramp_pool_lane_wait_seconds_sum{lane=\"low\"}"];
+    let queue = figures["onramp_pool_queue_wait_seconds_sum{queue=\"low\"}"];
     let user = figures["onramp_pool_wait_seconds_sum{user=\"app\"}"];
-    assert!(lane > 0.0 && user >= lane, "{lane} {user}");
+    assert!(queue > 0.0 && user >= queue, "{queue} {user}");
 }
 
 #[test]
@@ -288,7 +286,7 @@ fn a_drain_accepts_while_it_waits_and_then_lets_clients_go_in_turns() {
     let Some(real) = pooled(server) else { return };
     real.create_user("app", "app");
     let stages = format!("{HTTP}drain_wait_s = 6\ndrain_s = 1\ngroups = 2");
-    let pool = start_pool(real, "stages.toml", &stages);
+    let pool = fresh_pool(real, &stages);
     let place = place_of(&pool);
     let mut idle: Vec<_> = (0..8).map(|_| login(&pool.address, &app())).collect();
     let mut holder = login(&pool.address, &app());
@@ -315,7 +313,7 @@ fn a_drain_accepts_while_it_waits_and_then_lets_clients_go_in_turns() {
 fn each_format_is_what_its_reader_expects() {
     let test = "each_format_is_what_its_reader_expects";
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "formats.toml", &format!("{HTTP}groups = 2"));
+    let pool = fresh_pool(real, &format!("{HTTP}groups = 2"));
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     client.must("SELECT 1");
@@ -378,8 +376,7 @@ fn no_label_has_more_values_than_its_bound() {
         "{}{users}",
         config(&real.address(), &format!("{HTTP}groups = 1"))
     );
-    let file = config_file(real, "bounds.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(real, &text);
     let place = place_of(&pool);
     let mut last = login(&pool.address, &Account::new("many59", "p"));
     // More numbers of errors than have a place.
@@ -406,7 +403,7 @@ fn no_label_has_more_values_than_its_bound() {
 fn a_foreign_name_is_refused_and_a_listed_one_is_not() {
     let Some(real) = pooled(server) else { return };
     let names = "http_names = [\"pool.internal\"]\n";
-    let pool = start_pool(real, "http-names.toml", &format!("{HTTP}{names}"));
+    let pool = fresh_pool(real, &format!("{HTTP}{names}"));
     let place = place_of(&pool);
     let (_, port) = place.rsplit_once(':').unwrap();
     for path in ["/", "/metrics", "/live.json", "/tables.json", "/healthz"] {
@@ -452,17 +449,13 @@ fn an_address_that_cannot_be_had_ends_the_pool_with_the_reason() {
     assert!(ran_taken.stderr.contains(&expected), "{}", ran_taken.stderr);
     let wrong = ran("/a/path");
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(
-        wrong.stderr.contains("--http: expected HOST:PORT"),
-        "{}",
-        wrong.stderr
-    );
+    says(&wrong.stderr, "--http: expected HOST:PORT");
 }
 
 #[test]
 fn the_page_shows_who_is_there() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "page.toml", HTTP);
+    let pool = fresh_pool(real, HTTP);
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     client.must("SELECT GET_LOCK('page', 0)");
@@ -528,7 +521,7 @@ fn scraping_64_groups_has_none_of_them_turn() {
     const SCRAPES: u32 = 500;
     let Some(real) = pooled(server) else { return };
     let settings = format!("{HTTP}groups = 64\nbackends_max = 64\nbackends_min = 0");
-    let pool = start_pool(real, "scraped.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let place = place_of(&pool);
     let turns = || {
         let mut figures = figures(&place);

@@ -1,13 +1,13 @@
 //! Reports that MySQL makes to its clients and MariaDB does not, told through the pool as by the
 //! server.
 
-use crate::world::{app, here, login, mysql, through};
+use crate::world::*;
 
 /// MySQL 9.7 does not say behind these results that the OK of the CALL follows: a client without a
 /// pool is out of step then.
 #[test]
 fn a_call_ends_in_its_ok_whatever_its_results_say() {
-    let Some(real) = here(mysql) else { return };
+    let Some(real) = pooled(mysql) else { return };
     // One for each: where nobody may read the code, it pins.
     let way = through(real, 2);
     let (mut a, mut b) = (login(&way, &app()), login(&way, &app()));

@@ -2,12 +2,8 @@
 
 use crate::console::{admin, rows, start};
 use crate::metrics::until;
-use crate::world::{HOLD, app, fresh_schema, login, named, own_servers, pooled_servers, says};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::talk::Account;
+use crate::world::*;
 use wire::capabilities::CONNECT_ATTRS;
-use wire::command::Command;
 
 /// A client of the schema of the drills, which says its program's name.
 fn client(pool: &Pool) -> Client {
@@ -43,8 +39,8 @@ fn who_holds_a_row_is_found_and_ended() {
         let mut console = admin(&place);
         // The first command: who waits, for which table, and who has it.
         let shown = first_row(&mut console, "SHOW LOCKS");
-        let expected = [&id, "app", "on_call.held", &holds, "app", "holding"];
-        let found = [0, 1, 3, 4, 5, 6].map(|at: usize| shown[at].as_str());
+        let expected = [&id, "app", "row", "on_call.held", &holds, "app", "holding"];
+        let found = [0, 1, 3, 4, 5, 6, 7].map(|at: usize| shown[at].as_str());
         assert_eq!(found, expected, "{shown:?}");
         // What it is, in full.
         let question = "SELECT blocker_program, blocker_statement, statement FROM locks";
@@ -96,7 +92,7 @@ fn what_happened_in_the_last_minutes_is_shown_with_what_runs() {
         let of = |text: &str, minutes: u32| {
             format!(
                 "SELECT count, errors, running, mean_seconds > 0, hour_seconds > 0, \
-                 covered_seconds < 60 FROM recent_statements \
+                 covered_seconds < 60 AND p99_seconds > 0 FROM recent_statements \
                  WHERE minutes = {minutes} AND statement = '{text}'"
             )
         };
@@ -282,6 +278,44 @@ fn who_is_refused_and_whose_statement_was_cut_is_named() {
             "transaction=cut message=it is ended by KILL, said at the console",
         );
     }
+}
+
+#[test]
+fn each_limit_that_turns_a_client_away_is_named_by_account_and_reason() {
+    let Some(real) = pooled(server) else { return };
+    for (limit, reason, parts) in [
+        ("clients_max = 1", "clients", ["", "127.0.0.1:"]),
+        (
+            "clients_per_address_max = 1",
+            "address-clients",
+            ["", "127.0.0.1:"],
+        ),
+    ] {
+        let (pool, place) = start(real, "on-call-limits.toml", limit);
+        let mut console = admin(&place);
+        let _first = login(&pool.address, &app());
+        assert!(Client::connect(&pool.address, &app()).is_err());
+        let question = "SELECT reason, account, address, message FROM refusals";
+        let shown = first_row(&mut console, question);
+        assert_eq!((&*shown[0], &*shown[1]), (reason, parts[0]), "{limit}");
+        says(&shown[2], parts[1]);
+        says(&shown[3], "1");
+        let line = pool
+            .wait_for("event=login-refused client=127.0.0.1:")
+            .unwrap();
+        says(&line, &format!("reason={reason}"));
+        says(&line, limit.split(' ').next().unwrap());
+    }
+    let (pool, place) = start(real, "on-call-limits.toml", "groups = 1");
+    let mut console = admin(&place);
+    let _first = login(&pool.address, &app());
+    console.must("SET USER 'app' LIMIT clients_max = 1");
+    assert!(Client::connect(&pool.address, &app()).is_err());
+    let question = "SELECT reason, account FROM refusals";
+    assert_eq!(first_row(&mut console, question), ["user-clients", "app"]);
+    let line = pool.wait_for("reason=user-clients").unwrap();
+    says(&line, "account=\"app\"");
+    says(&line, "clients_max of this user is 1");
 }
 
 #[test]

@@ -11,16 +11,14 @@
 //! reaches the server under TLS. A seed that fails is told again to a pool of
 //! its own, cut down, and printed as a story that can be saved in `tests/stories`.
 
-use crate::world::{binary, config_file, config_to, found, tls};
+use crate::world::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
-use testkit::onramp::Pool;
+use std::time::Instant;
 use testkit::oracle::{
     Backends, Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story,
 };
-use testkit::real::{Flavour, Real};
 use testkit::tls::{CERT_FILE, KEY_FILE};
 
 const SEEDS: u64 = 400;

@@ -5,7 +5,7 @@
 //! `scripts/otel.sh` has the protocol's own definitions read the same requests.
 
 use crate::metrics::{figures, place_of, until};
-use crate::world::{app, config, config_file, login, pooled, says, server, start_pool};
+use crate::world::*;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -15,10 +15,7 @@ use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use testkit::certificates::{Authority, Valid, put};
-use testkit::client::Client;
-use testkit::talk::Account;
 
 /// The longest that a request may take to come.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -256,7 +253,7 @@ fn metrics_come_at_their_interval_as_the_protocol_wants_them() {
         "groups = 1\n{}service_name = \"shop-db\"\n",
         collector.settings()
     );
-    let pool = start_pool(real, "otel-metrics.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let mut client = login(&pool.address, &app());
     for _ in 0..50 {
         client.must("SELECT 1");
@@ -319,7 +316,7 @@ fn statements_that_are_logged_become_spans_of_their_traces() {
         "statement_log = \"masked\"\nslow_statement_ms = 1\n{}",
         collector.settings()
     );
-    let pool = start_pool(real, "otel-spans.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let mut client = login(&pool.address, &app());
     client.must("SELECT 'no trace'");
     traced(&mut client, "SELECT 'not recorded'", "00");
@@ -377,7 +374,7 @@ fn lines_of_the_log_become_records() {
         "http = \"127.0.0.1:0\"\nslow_statement_ms = 1\n{}logs = true\n",
         collector.settings()
     );
-    let pool = start_pool(real, "otel-logs.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     // The trace is named whether it is recorded or not.
@@ -444,13 +441,15 @@ fn a_log_that_is_not_asked_for_is_not_sent() {
     let Some(real) = pooled(server) else { return };
     let collector = Collector::start();
     let settings = format!("http = \"127.0.0.1:0\"\n{}", collector.settings());
-    let pool = start_pool(real, "otel-no-logs.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let place = place_of(&pool);
     collector.next("metrics");
     let threads = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", pool.id())).unwrap();
-        let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
-        names.map(|name| name.unwrap().trim().to_owned())
+        // A thread that has ended since it was listed has no name.
+        tasks
+            .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
+            .map(|name| name.trim().to_owned())
     };
     assert!(threads().any(|name| name == "otel"));
     assert!(!threads().any(|name| name == "otel-logs"));
@@ -470,7 +469,7 @@ fn a_collector_that_is_away_harms_nobody() {
         "http = \"127.0.0.1:0\"\nstatement_log = \"masked\"\nstatement_log_per_s_max = 1000000\n{}",
         collector.settings()
     );
-    let pool = start_pool(real, "otel-away.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     traced(&mut client, "DO 'first'", "01");
@@ -523,7 +522,7 @@ fn an_endpoint_that_nobody_serves_or_that_is_none() {
     let Some(real) = pooled(server) else { return };
     let port = testkit::onramp::free_port();
     let endpoint = format!("[otel]\nendpoint = \"http://127.0.0.1:{port}\"\ninterval_s = 1\n");
-    let pool = start_pool(real, "otel-nobody.toml", &endpoint);
+    let pool = fresh_pool(real, &endpoint);
     let mut client = login(&pool.address, &app());
     pool.wait_for("event=otel-lost").unwrap();
     assert_eq!(client.value("SELECT 1"), "1");
@@ -558,7 +557,7 @@ fn a_collector_under_tls_is_believed_by_its_certificate() {
         let ca = put(real.folder(), &format!("{name}.pem"), &authority.pem());
         let settings = collector.settings().replace("http://", "https://");
         let settings = format!("{settings}ca = \"{}\"\n", ca.display());
-        start_pool(real, &format!("{name}.toml"), &settings)
+        fresh_pool(real, &settings)
     };
     let stranger = start("otel-stranger", &Authority::new("others"));
     let lost = stranger.wait_for("event=otel-lost").unwrap();

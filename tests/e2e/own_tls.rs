@@ -1,13 +1,9 @@
 //! TLS with a certificate of the pool's own, and first logins by `caching_sha2_password`, which
 //! need it.
 
-use crate::world::{
-    app, binary, config, config_file, direct, login, mysql, own_mysql, pooled, server,
-};
+use crate::world::*;
 use std::process::{Output, Stdio};
-use testkit::onramp::Pool;
-use testkit::real::{Real, mysql_command_line, skipped};
-use wire::capabilities as cap;
+use testkit::real::mysql_command_line;
 
 /// The page with which people begin.
 const START: &str = include_str!("../../docs/pool/start.md");
@@ -54,16 +50,13 @@ fn heard(output: &Output) -> (String, String) {
 #[test]
 fn tls_is_offered_where_the_server_offers_it() {
     let test = "tls_is_offered_where_the_server_offers_it";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
     let secured = app().with(cap::SSL);
     if let Some(real) = server(test) {
         let own = login(&real.address(), &secured).is_tls();
         let pool = pool(real, "own-tls.toml", "");
         assert_eq!(login(&pool.address, &secured).is_tls(), own);
     }
-    let Some(real) = mysql(test) else { return };
+    let Some(real) = pooled(mysql) else { return };
     for (top, offered) in [
         ("", true),
         ("tls = \"auto\"", true),

@@ -1,8 +1,11 @@
-//! Packages, as Cargo.toml lists what is in them: documents whose links lead somewhere, and a
-//! configuration that the service may read and others may not.
+//! Packages, as Cargo.toml lists what is in them: documents whose links lead somewhere, a
+//! configuration that the service may read and others may not, and the service's unit.
 
+use crate::world::*;
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::Component;
+use std::process::Command;
+use testkit::onramp::loopback;
 
 /// Folder of the documents.
 const DOCUMENTS: &str = "usr/share/doc/onramp";
@@ -107,6 +110,59 @@ fn each_link_of_a_packaged_document_leads_to_one() {
                 assert!(documents.contains_key(Path::new(&named)), "{file}: {named}");
             }
         }
+    }
+}
+
+#[test]
+fn the_unit_restarts_a_pool_unless_its_file_is_wrong() {
+    const UNIT: &str = include_str!("../../packaging/onramp.service");
+    let test = "the_unit_restarts_a_pool_unless_its_file_is_wrong";
+    let Some(real) = pooled(server) else { return };
+    let value = |key: &str| {
+        let mut lines = UNIT.lines();
+        let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("no {key}"))
+    };
+    let prevented: Vec<i32> = (value("RestartPreventExitStatus").split(' '))
+        .map(|status| status.parse().unwrap())
+        .collect();
+    assert_eq!(value("Restart"), "on-failure");
+    // Five starts in ten seconds are systemd's limit (DefaultStartLimitBurst).
+    assert!(value("RestartSec").parse::<u32>().unwrap() * 5 > 10);
+    let ends = |name: &str, text: &str| {
+        let file = config_file(real, name, text);
+        let ran = run(
+            binary(),
+            &["pool", "--config", file.to_str().unwrap()],
+            Duration::from_secs(60),
+        );
+        ran.status.code().unwrap()
+    };
+    let listen = "listen = [\"127.0.0.1:0\"]\n";
+    let wrong = config(&real.address(), &format!("{listen}clients_maximum = 5"));
+    assert!(prevented.contains(&ends("unit-wrong.toml", &wrong)));
+    let refused = config(&real.address(), listen)
+        .replace("\"app\"\npassword = \"app\"", "\"app\"\npassword = \"no\"");
+    assert!(!prevented.contains(&ends("unit-refused.toml", &refused)));
+    // An absent server is waited for.
+    let away = config(&loopback(1), listen);
+    let file = config_file(real, "unit-away.toml", &away);
+    let arguments = ["--config", file.to_str().unwrap()];
+    Pool::start_waiting(binary(), &arguments, "waiting for the server").unwrap();
+    // And the unit is one.
+    let unit = real.folder().join("onramp.service");
+    std::fs::write(
+        &unit,
+        UNIT.replace("/usr/bin/onramp", binary().to_str().unwrap()),
+    )
+    .unwrap();
+    let verify = Command::new("systemd-analyze")
+        .args(["verify", "--man=no"])
+        .arg(&unit)
+        .output();
+    match verify {
+        Ok(said) => assert!(said.status.success() && said.stderr.is_empty(), "{said:?}"),
+        Err(why) => skipped(test, &format!("systemd-analyze: {why}")),
     }
 }
 

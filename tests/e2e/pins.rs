@@ -1,6 +1,6 @@
 //! Pins that the settings decide about; stories tell of those that end by themselves.
 
-use crate::world::{app, fresh_schema, login, pooled, server, start_pool};
+use crate::world::*;
 
 /// A client calls code that takes a lock and a temporary table, under each policy.
 #[test]
@@ -14,7 +14,7 @@ fn stored_code_is_believed_as_far_as_the_settings_say() {
     let one = |policy: &str| {
         let one = "groups = 1\nbackends_max = 1\nwait_ms_max = 1000";
         let extra = format!("{one}\nstored_code = \"{policy}\"");
-        let pool = start_pool(real, &format!("pins_{policy}.toml"), &extra);
+        let pool = fresh_pool(real, &extra);
         let account = app().schema("pins_policy");
         let clients = [(); 2].map(|()| login(&pool.address, &account));
         (pool, clients)
@@ -31,5 +31,5 @@ fn stored_code_is_believed_as_far_as_the_settings_say() {
     calls.must("BEGIN NOT ATOMIC DO 1; END");
     assert_eq!(other.failure("SELECT 1").code, 9501);
     pool.ask_for_report();
-    pool.wait_for("pinned now: {\"stored_code\": 1").unwrap();
+    pool.wait_for("pinned now: {stored_code: 1").unwrap();
 }

@@ -1,12 +1,8 @@
 //! Commands that a client sends before its login is answered: they run behind it, in their order.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{SHA_PASSWORD, app, direct, fresh_schema, here, login, mysql, server, through};
-use testkit::client::Client;
-use testkit::talk::Account;
+use crate::world::*;
 use wire::auth::Plugin;
-use wire::capabilities as cap;
-use wire::command::Command;
 
 /// Commands behind a login: state that the next command reads, and a reply of the pool's own.
 const SAID: [(Command, &[u8]); 6] = [
@@ -48,7 +44,7 @@ fn commands_sent_in_frames_with_the_login_run_behind_it() {
 
 #[test]
 fn commands_sent_with_the_login_run_behind_it_on_mysql() {
-    let Some(real) = here(mysql) else { return };
+    let Some(real) = pooled(mysql) else { return };
     same_on(real, "pipelined", 2, |story| {
         for more in [0, cap::COMPRESS, cap::ZSTD] {
             for account in accounts(&story.schema.clone()) {
@@ -91,7 +87,7 @@ fn what_is_read_after_the_login_follows_what_was_read_with_it() {
 /// runs it, whatever they make of the connection.
 #[test]
 fn a_command_in_place_of_an_answer_is_none() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     fresh_schema(real, "pipelined_switch");
     real.execute(&["CREATE TABLE pipelined_switch.t (id INT)"]);
     let way = through(real, 1);
@@ -99,11 +95,8 @@ fn a_command_in_place_of_an_answer_is_none() {
         Command::Query,
         &b"INSERT INTO pipelined_switch.t VALUES (1)"[..],
     );
-    let account = match direct() {
-        true => app().plugin(Plugin::CachingSha2),
-        // The pool wants another plugin of this account than the one that it is told.
-        false => Account::new("sha", SHA_PASSWORD).plugin(Plugin::Native),
-    };
+    // The pool wants another plugin of this account than the one that it is told.
+    let account = Account::new("sha", SHA_PASSWORD).plugin(Plugin::Native);
     let said = Client::connect_saying(&way, &account, &[command]);
     assert!(said.is_err(), "let in with a command for an answer");
     // A change of user asks for an answer as well.

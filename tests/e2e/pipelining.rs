@@ -1,19 +1,14 @@
 //! Pipelining: statements of several clients in flight on one backend, one behind the other.
 
-use crate::world::{app, login, mysql, pooled, pooled_servers, server, start_pool};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::Real;
-use testkit::reply::Outcome;
-use wire::command::Command;
+use crate::world::*;
 
 const CLIENTS: usize = 8;
 const ROUNDS: usize = 20;
 const TEXT: &str = "SELECT 1 + 2 AS three";
 
 /// Eight clients and one backend: all send, then all receive.
-fn may_pipeline(real: &Real, name: &str) {
-    let pool = start_pool(real, name, "backends_max = 1\ngroups = 1");
+fn may_pipeline(real: &Real) {
+    let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| login(&pool.address, &app())).collect();
     // Alone once, so that the text has shown that it leaves nothing.
     assert_eq!(clients[0].value(TEXT), "3");
@@ -35,7 +30,7 @@ fn may_pipeline(real: &Real, name: &str) {
 #[test]
 fn statements_ride_on_mariadb() {
     let Some(real) = pooled(server) else { return };
-    may_pipeline(real, "pipelining.toml");
+    may_pipeline(real);
 }
 
 /// Clients of two sessions wait in one line: each is pipelined behind those of its own session, and
@@ -46,7 +41,7 @@ fn clients_of_two_sessions_ride_apart() {
     const ASKS: &str = "SELECT @@time_zone AS zone";
     let zone = |number: usize| ["+01:00", "+02:00"][number % 2];
     let settings = "backends_max = 2\ngroups = 1\noversubscribe = 1";
-    let pool = start_pool(real, "pipelining_apart.toml", settings);
+    let pool = fresh_pool(real, settings);
     let mut clients: Vec<_> = (0..2 * CLIENTS)
         .map(|_| login(&pool.address, &app()))
         .collect();
@@ -93,8 +88,7 @@ fn stuck(real: &Real, table: &str, [late, follower]: [&mut Client; 2]) -> Client
 /// that they leave nothing: the first for the long text of a table, the second for a sum.
 fn pipelining<const N: usize>(real: &Real, table: &str, settings: &str) -> (Pool, [Client; N]) {
     let settings = format!("backends_max = 1\ngroups = 1\n{settings}");
-    let name = format!("{table}_{:?}.toml", real.flavour());
-    let pool = start_pool(real, &name, &settings);
+    let pool = fresh_pool(real, &settings);
     real.execute(&[
         &format!("DROP TABLE IF EXISTS shop.{table}"),
         &format!("CREATE TABLE shop.{table} (text LONGTEXT)"),
@@ -209,5 +203,5 @@ fn who_is_pipelined_behind_a_statement_of_nobody_is_answered() {
 #[test]
 fn statements_ride_on_mysql() {
     let Some(real) = pooled(mysql) else { return };
-    may_pipeline(real, "pipelining_mysql.toml");
+    may_pipeline(real);
 }

@@ -1,8 +1,6 @@
 //! The pool's report of its clients: pinned or not, why, and by which statement.
 
-use crate::world::{HOLD, app, fresh_schema, login, pooled, pooled_servers, server, start_pool};
-use testkit::client::Client;
-use testkit::onramp::Pool;
+use crate::world::*;
 
 /// The line about a client that is idle.
 fn line_about(pool: &Pool, client: &Client, with: &str) -> String {
@@ -18,7 +16,7 @@ fn line_about(pool: &Pool, client: &Client, with: &str) -> String {
 #[test]
 fn every_client_is_reported_with_its_pin() {
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(real, "report.toml", "groups = 1\nbackends_max = 4");
+    let pool = fresh_pool(real, "groups = 1\nbackends_max = 4");
     let clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
     let [plain, mut locks, mut opens] = clients.try_into().unwrap();
     locks.must("SELECT GET_LOCK('reported', 0)");
@@ -26,9 +24,9 @@ fn every_client_is_reported_with_its_pin() {
     line_about(&pool, &plain, "on no thread, not pinned");
     let said = line_about(&pool, &locks, "on thread");
     assert!(said.contains("pinned (user_lock) for"), "{said}");
-    assert!(said.contains("by: \"SELECT GET_LOCK(...\""), "{said}");
+    assert!(said.contains("by: 'SELECT GET_LOCK(...'"), "{said}");
     line_about(&pool, &opens, "in a transaction on thread");
-    pool.wait_for("3 clients, pinned now: {\"user_lock\": 1}")
+    pool.wait_for("3 clients, pinned now: {user_lock: 1}")
         .unwrap();
 }
 
@@ -37,7 +35,7 @@ fn a_statement_that_was_never_sent_pins_nobody() {
     let Some(real) = pooled(server) else { return };
     // The one who holds the backend may have to wait for it to be dialled.
     let extra = "groups = 1\nbackends_max = 1\nwait_ms_max = 2000";
-    let pool = start_pool(real, "unsent.toml", extra);
+    let pool = fresh_pool(real, extra);
     let mut holds = login(&pool.address, &app());
     let mut waits = login(&pool.address, &app());
     holds.must(HOLD);
@@ -56,7 +54,7 @@ fn a_password_in_a_statement_is_never_logged() {
         fresh_schema(real, "unlogged");
         let extra = "groups = 1\nbackends_max = 2\nbackends_min = 0\nbackends_reserved = 0\n\
             wait_ms_max = 300";
-        let pool = start_pool(real, "unlogged.toml", extra);
+        let pool = fresh_pool(real, extra);
         let new = || login(&pool.address, &app().schema("unlogged"));
         let mut says = new();
         // Its session is brought to another backend.
@@ -98,7 +96,7 @@ fn a_password_in_a_statement_is_never_logged() {
             pinned.must(pins);
             let words = &pins[..pins.find(['\'', '9']).unwrap()];
             let line = line_about(&pool, &pinned, "on thread");
-            assert!(line.contains(&format!("by: \"{words}...\"")), "{line}");
+            assert!(line.contains(&format!("by: '{words}...'")), "{line}");
             // It is lost with its backend.
             let thread = line.split("on thread ").nth(1).unwrap();
             let thread = thread.split([',', ' ']).next().unwrap();

@@ -2,16 +2,8 @@
 //! whatever that is; where it fails, the command has not run.
 
 use crate::restored_sessions::{both, restored};
-use crate::world::{
-    HOLD, app, binary, config, config_file, direct, fresh_schema, login, start_pool,
-};
-use testkit::client::{Client, execution};
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use testkit::reply::{Failure, Outcome};
-use testkit::talk::Account;
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
+use testkit::client::execution;
 
 fn failed(reply: &[Outcome]) -> &Failure {
     reply.last().expect("a reply").failure()
@@ -47,9 +39,6 @@ fn end_connection(admin: &mut Client, id: &str) {
 #[test]
 fn a_mixed_workload_costs_no_round_trip() {
     both("mixed_front", |real, test| {
-        if direct() {
-            return;
-        }
         let mut admin = real.admin();
         let schemas = [test.to_string(), format!("{test}_b")];
         for schema in &schemas {
@@ -60,7 +49,7 @@ fn a_mixed_workload_costs_no_round_trip() {
             ));
         }
         let extra = "backends_max = 1\ngroups = 1\nstored_code = \"trust\"";
-        let pool = start_pool(real, &format!("{test}.toml"), extra);
+        let pool = fresh_pool(real, extra);
         let mut clients = [0, cap::MULTI_STATEMENTS].map(|capabilities| {
             let account = app().with(capabilities);
             login(&pool.address, &account.schema(""))
@@ -136,7 +125,7 @@ struct Doomed {
 impl Doomed {
     fn new(real: &Real, test: &str, capabilities: u32) -> Doomed {
         let extra = "backends_max = 1\ngroups = 1";
-        let pool = start_pool(real, &format!("{test}{capabilities}.toml"), extra);
+        let pool = fresh_pool(real, extra);
         let mut admin = real.admin();
         let schema = format!("{test}_doomed");
         fresh_schema(real, test);
@@ -190,9 +179,6 @@ impl Doomed {
 #[test]
 fn a_text_whose_schema_was_dropped_takes_nothing() {
     both("takes_nothing", |real, test| {
-        if direct() {
-            return;
-        }
         let qualified = format!("INSERT INTO {test}.prefixed VALUES ('gone')");
         let long = format!("{qualified}/*{}*/", "x".repeat(200_000));
         let lock = format!("SELECT GET_LOCK('{test}', 0)");
@@ -232,9 +218,6 @@ fn a_text_whose_schema_was_dropped_takes_nothing() {
 #[test]
 fn a_preparation_whose_schema_was_dropped_prepares_nothing() {
     both("prepares_nothing", |real, test| {
-        if direct() {
-            return;
-        }
         let mut doomed = Doomed::new(real, test, 0);
         doomed.drop_schema();
         let reply = doomed
@@ -254,9 +237,6 @@ fn a_preparation_whose_schema_was_dropped_prepares_nothing() {
 #[test]
 fn an_execution_whose_schema_was_dropped_does_not_run() {
     both("execution_dropped", |real, test| {
-        if direct() {
-            return;
-        }
         for prepared_there in [true, false] {
             let mut doomed = Doomed::new(real, test, 0);
             let ids = [
@@ -293,9 +273,6 @@ fn an_execution_whose_schema_was_dropped_does_not_run() {
 #[test]
 fn an_execution_runs_in_its_own_schema_when_the_default_one_is_gone() {
     both("own_schema", |real, test| {
-        if direct() {
-            return;
-        }
         let mut doomed = Doomed::new(real, test, 0);
         let schema = doomed.schema.clone();
         let account = app().schema(test).with(cap::SESSION_TRACK);
@@ -385,9 +362,6 @@ impl Revoked {
 #[test]
 fn nothing_runs_in_a_schema_that_was_closed_to_its_account() {
     both("closed_schema", |real, test| {
-        if direct() {
-            return;
-        }
         let insert = b"INSERT INTO prefixed VALUES ('lost')";
         for (command, arguments) in [
             (Command::Query, &insert[..]),
@@ -414,9 +388,6 @@ fn nothing_runs_in_a_schema_that_was_closed_to_its_account() {
 #[test]
 fn nothing_runs_without_a_variable_that_its_account_may_no_longer_set() {
     both("closed_variable", |real, test| {
-        if direct() {
-            return;
-        }
         let right = match real.flavour() {
             Flavour::MariaDb => "BINLOG ADMIN",
             Flavour::MySql => "SESSION_VARIABLES_ADMIN",

@@ -1,21 +1,14 @@
 //! Prepared statements in the binary protocol, where a story cannot tell: bounds of what clients
 //! and servers hold, and what servers do not answer.
 
-use crate::world::{
-    app, both_servers, direct, login, mysql, own_server, pooled, server, start_pool, through,
-};
-use testkit::client::Client;
-use testkit::real::{Flavour, skipped};
-use testkit::reply::Outcome;
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
 use wire::status;
 
 /// MariaDB 10.11 answers ANALYZE of a query with two results in one where a cursor is asked for,
 /// and MySQL 9.7 ends itself at EXPLAIN of one: through the pool these are results without one.
 #[test]
 fn an_explanation_is_a_result_though_a_cursor_is_asked_for() {
-    for real in both_servers("explains_with_cursor") {
+    for real in pooled_servers() {
         let way = through(real, 1);
         let mut client = login(&way, &app());
         let mysql = real.flavour() == Flavour::MySql;
@@ -51,7 +44,7 @@ fn the_server_never_holds_more_statements_than_the_budget() {
     let (clients, budget) = (number("ONRAMP_PREPARED_CLIENTS", 60), 40);
     let settings =
         format!("groups = 1\nbackends_max = 4\nprepared_max = {budget}\nclients_max = 20000");
-    let pool = start_pool(&real, "pool.toml", &settings);
+    let pool = fresh_pool(&real, &settings);
     let mut watcher = login(&real.address(), &app());
     let mut all: Vec<(Client, Vec<u32>)> = Vec::new();
     for who in 0..clients {
@@ -84,11 +77,7 @@ fn the_server_never_holds_more_statements_than_the_budget() {
 /// On MySQL 9.7 itself the client would wait for ever, and whoever reads the reply.
 #[test]
 fn ones_own_cursor_does_not_spoil_an_execution_without_one() {
-    let test = "ones_own_cursor_does_not_spoil_an_execution_without_one";
-    if direct() {
-        return skipped(test, "MySQL does not end its reply");
-    }
-    let Some(real) = crate::world::mysql(test) else {
+    let Some(real) = pooled(crate::world::mysql) else {
         return;
     };
     let pool = through(real, 1);
@@ -118,13 +107,8 @@ fn ones_own_cursor_does_not_spoil_an_execution_without_one() {
 #[test]
 fn a_client_that_closes_no_statement_is_stopped_at_its_bound() {
     const HELD_MAX: u32 = 16_382;
-    let test = "ps_held_max";
-    for (real, name) in [(server(test), "held.toml"), (mysql(test), "held_my.toml")] {
-        let Some(real) = real else { continue };
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
-        let pool = start_pool(real, name, "groups = 1\nbackends_max = 2");
+    for real in pooled_servers() {
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 2");
         let mut client = login(&pool.address, &app());
         let prepare = (Command::StmtPrepare, &b"SELECT 1"[..]);
         let mut left = HELD_MAX;

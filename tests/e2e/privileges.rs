@@ -4,13 +4,9 @@
 //! Both servers read global privileges and default roles at a login, those on the default schema at
 //! USE, and all others at each statement.
 
-use crate::world::{app, login, own_servers, start_pool};
-use testkit::client::Client;
-use testkit::real::Real;
-use testkit::reply::Outcome;
-use testkit::talk::Account;
+use crate::world::*;
 
-const TOLD: &str = "the server's accounts may have changed";
+pub(crate) const TOLD: &str = "the server's accounts may have changed";
 
 /// Questions to a session, one for each place where a server keeps privileges.
 const ASKED: [&str; 5] = [
@@ -177,7 +173,7 @@ fn changes_of_accounts_are_seen(real: &Real) {
         let mut own = login(&real.address(), &small());
         let first = may(&mut own);
         // It knows what was before it began.
-        let pool = start_pool(real, "privileges.toml", "backends_max = 8\ngroups = 1");
+        let pool = fresh_pool(real, "backends_max = 8\ngroups = 1");
         let mut through = login(&pool.address, &small());
         assert_eq!(may(&mut through), first, "{what}: before");
         run(real, change.then);
@@ -207,7 +203,7 @@ fn few_backends_serve_sessions_of_before_and_after(real: &Real) {
             MINE,
         ],
     );
-    let pool = start_pool(real, "few.toml", "backends_max = 1\ngroups = 1");
+    let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
     let mut clients = Vec::new();
     for then in [
         "GRANT PROCESS ON *.* TO small@'%'",
@@ -232,7 +228,7 @@ fn few_backends_serve_sessions_of_before_and_after(real: &Real) {
 }
 
 #[test]
-fn changes_of_accounts_are_seen_on_both_servers() {
+fn changes_of_accounts_are_seen_on_pooled_servers() {
     for real in own_servers(&[]) {
         real.create_user("app", "app");
         changes_of_accounts_are_seen(&real);

@@ -1,9 +1,7 @@
 //! Commands and forms of replies: each as the server itself has it.
 
 use crate::compare::{same, same_on_both};
-use crate::world::{app, here, login, pooled, server, through};
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
 use wire::packet::PAYLOAD_MAX;
 
 #[test]
@@ -20,7 +18,7 @@ fn a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on() {
 
 #[test]
 fn a_thousand_pipelined_statements_are_answered_in_order() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app());
     let texts: Vec<String> = (0..1000)

@@ -1,14 +1,8 @@
 //! A server that breaks the protocol, or somebody in its place: nothing of a breach reaches a
 //! client but an error that names it, its backend is closed, and others go on.
 
-use crate::world::{HOLD, app, binary, config, config_file, direct, login, says, server};
-use testkit::client::Client;
+use crate::world::*;
 use testkit::hostile::Hostile;
-use testkit::onramp::Pool;
-use testkit::real::skipped;
-use testkit::reply::Outcome;
-use wire::capabilities as cap;
-use wire::command::Command;
 use wire::packet::put_packet;
 
 /// The server broke the protocol.
@@ -46,15 +40,9 @@ struct Scene {
 impl Scene {
     fn new(test: &str) -> Option<Scene> {
         let real = server(test)?;
-        if direct() {
-            skipped(test, "it is about the pool");
-            return None;
-        }
         let hostile = Hostile::before(&real.address());
         let text = config(&hostile.address, "backends_max = 2\ngroups = 1\n");
-        let file = config_file(real, &format!("{test}.toml"), &text);
-        let arguments = ["--config", file.to_str().unwrap()];
-        let pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+        let pool = pool_from(real, &text);
         Some(Scene { hostile, pool })
     }
 
@@ -90,8 +78,7 @@ impl Scene {
 
 #[test]
 fn a_file_is_asked_for_by_load_data_local_alone() {
-    let test = "a_file_is_asked_for_by_load_data_local_alone";
-    let Some(scene) = Scene::new(test) else {
+    let Some(scene) = pooled(Scene::new) else {
         return;
     };
     let asks = packets(&[FILE]);
@@ -136,8 +123,7 @@ fn a_file_is_asked_for_by_load_data_local_alone() {
 
 #[test]
 fn a_result_that_is_none_is_not_passed_on() {
-    let test = "a_result_that_is_none_is_not_passed_on";
-    let Some(scene) = Scene::new(test) else {
+    let Some(scene) = pooled(Scene::new) else {
         return;
     };
     let two = [&b"\x02"[..], COLUMN, COLUMN];
@@ -220,8 +206,7 @@ fn a_result_that_is_none_is_not_passed_on() {
 
 #[test]
 fn rows_before_a_breach_are_passed_on_and_the_error_ends_them() {
-    let test = "rows_before_a_breach_are_passed_on_and_the_error_ends_them";
-    let Some(scene) = Scene::new(test) else {
+    let Some(scene) = pooled(Scene::new) else {
         return;
     };
     let mut client = scene.client(0);
@@ -239,8 +224,7 @@ fn rows_before_a_breach_are_passed_on_and_the_error_ends_them() {
 
 #[test]
 fn executions_and_old_clients_are_kept_from_breaches_too() {
-    let test = "executions_and_old_clients_are_kept_from_breaches_too";
-    let Some(scene) = Scene::new(test) else {
+    let Some(scene) = pooled(Scene::new) else {
         return;
     };
     let prepare = b"\0\x07\0\0\0\x02\0\0\0\0\0\0";
@@ -293,8 +277,7 @@ fn executions_and_old_clients_are_kept_from_breaches_too() {
 
 #[test]
 fn fetched_rows_are_kept_from_breaches_too() {
-    let test = "fetched_rows_are_kept_from_breaches_too";
-    let Some(scene) = Scene::new(test) else {
+    let Some(scene) = pooled(Scene::new) else {
         return;
     };
     let rows = [
@@ -325,8 +308,7 @@ fn fetched_rows_are_kept_from_breaches_too() {
 
 #[test]
 fn a_breach_in_a_row_that_has_begun_ends_the_connection() {
-    let test = "a_breach_in_a_row_that_has_begun_ends_the_connection";
-    let Some(scene) = Scene::new(test) else {
+    let Some(scene) = pooled(Scene::new) else {
         return;
     };
     // Longer than all buffers; the last value goes beyond the row.

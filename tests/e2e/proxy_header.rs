@@ -1,19 +1,13 @@
 //! The PROXY protocol in front of the pool: headers by hand in every form and cut, and HAProxy.
 
-use crate::world::{
-    app, binary, config_file, direct, found, login, mysql, own_servers, pooled, server, start_pool,
-};
-use reactor::Address;
+use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command as Program, Stdio};
-use testkit::client::{ANSWER_MAX, Client, ClientError};
-use testkit::onramp::{Pool, terminate};
-use testkit::real::{Flavour, Real, skipped};
-use testkit::reply::Outcome;
-use testkit::talk::{Account, USUAL};
-use wire::command::Command;
+use testkit::client::ANSWER_MAX;
+use testkit::onramp::terminate;
+use testkit::talk::USUAL;
 use wire::errors::HANDSHAKE;
 use wire::handshake::{Greeting, Login};
 
@@ -102,12 +96,13 @@ fn refusal(stream: &mut TcpStream, seq: u8) -> String {
     String::from_utf8_lossy(&payload[3..]).into_owned()
 }
 
+#[test]
+fn a_header_says_where_the_client_is() {
+    pooled_servers().for_each(says_where_the_client_is);
+}
+
 fn says_where_the_client_is(real: &Real) {
-    let pool = start_pool(
-        real,
-        "proxied.toml",
-        &format!("groups = 1\n{FROM_LOOPBACK}"),
-    );
+    let pool = fresh_pool(real, &format!("groups = 1\n{FROM_LOOPBACK}"));
     let own = "127.0.0.1:";
     let unix = v2(0x21, 0x31, &[b'/'; 216]);
     let forms: [(&[u8], &str); 9] = [
@@ -135,10 +130,7 @@ fn says_where_the_client_is(real: &Real) {
             assert_eq!(client.value("SELECT 1"), "1");
             let id = client.talk().greeting.as_ref().unwrap().connection_id;
             let line = pool.report_of(id).unwrap();
-            assert!(
-                line.contains(&format!("client={expected}")),
-                "{expected}: {line}"
-            );
+            says(&line, &format!("client={expected}"));
         }
     }
     // Who is refused is named by the same address.
@@ -158,36 +150,10 @@ fn says_where_the_client_is(real: &Real) {
     }
 }
 
-#[test]
-fn a_header_says_where_the_client_is_on_mariadb() {
-    let test = "a_header_says_where_the_client_is_on_mariadb";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    if let Some(real) = server(test) {
-        says_where_the_client_is(real);
-    }
-}
-
-#[test]
-fn a_header_says_where_the_client_is_on_mysql() {
-    let test = "a_header_says_where_the_client_is_on_mysql";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    if let Some(real) = mysql(test) {
-        says_where_the_client_is(real);
-    }
-}
-
 /// A pool that takes headers from 127.0.0.1.
-fn pool_behind_proxies(test: &str, file: &str, more: &str) -> Option<Pool> {
-    if direct() {
-        skipped(test, "it is about the pool");
-        return None;
-    }
+fn pool_behind_proxies(more: &str) -> Option<Pool> {
     let extra = format!("groups = 1\n{FROM_LOOPBACK}{more}");
-    Some(start_pool(server(test)?, file, &extra))
+    pooled(server).map(|real| fresh_pool(real, &extra))
 }
 
 /// A login that needs no nonce.
@@ -209,8 +175,7 @@ fn bare_login() -> Vec<u8> {
 
 #[test]
 fn a_header_and_the_login_may_come_in_one_write_or_in_any_pieces() {
-    let test = "a_header_and_the_login_may_come_in_one_write_or_in_any_pieces";
-    let Some(pool) = pool_behind_proxies(test, "together.toml", "") else {
+    let Some(pool) = pool_behind_proxies("") else {
         return;
     };
     for header in [V1.to_vec(), v2_tcp4(), v2(0x20, 0, b"")] {
@@ -234,8 +199,7 @@ fn a_header_and_the_login_may_come_in_one_write_or_in_any_pieces() {
 
 #[test]
 fn from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named() {
-    let test = "from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named";
-    let Some(pool) = pool_behind_proxies(test, "malformed.toml", "") else {
+    let Some(pool) = pool_behind_proxies("") else {
         return;
     };
     let long_line = [b"PROXY UNKNOWN ".to_vec(), vec![b'x'; 200]].concat();
@@ -246,7 +210,7 @@ fn from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named() {
             "the first bytes are those of no PROXY header",
         ),
         (b"GET / HTTP/1.1\r\n", "the first bytes are those of no"),
-        (b"PROXY TCP4 192.0.2.1\r\n", "got \"PROXY TCP4 192.0.2.1\""),
+        (b"PROXY TCP4 192.0.2.1\r\n", "got 'PROXY TCP4 192.0.2.1'"),
         (&long_line, "no end within 107 bytes"),
         (&long, "expected a header of 2048 bytes at most"),
         (&v2(0x21, 0x11, b"short"), "expected 12 bytes of addresses"),
@@ -256,16 +220,12 @@ fn from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named() {
         let mut stream = connected(&pool.address, 1);
         stream.write_all(bytes).unwrap();
         let said = refusal(&mut stream, 0);
-        assert!(
-            said.contains("expected a PROXY header from this address") && said.contains(words),
-            "{said}"
-        );
+        says(&said, "expected a PROXY header from this address");
+        says(&said, words);
         let line = pool.wait_for(words).unwrap();
         let facts = "event=login-refused client=127.0.0.1:";
-        assert!(
-            line.contains(facts) && line.contains(" reason=proxy-header "),
-            "{line}"
-        );
+        says(&line, facts);
+        says(&line, " reason=proxy-header ");
     }
     // One header is all that a proxy can say.
     let mut stream = connected(&pool.address, 1);
@@ -278,8 +238,7 @@ fn from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named() {
 
 #[test]
 fn a_header_from_elsewhere_is_refused_and_clients_there_need_none() {
-    let test = "a_header_from_elsewhere_is_refused_and_clients_there_need_none";
-    let Some(pool) = pool_behind_proxies(test, "elsewhere.toml", "") else {
+    let Some(pool) = pool_behind_proxies("") else {
         return;
     };
     for header in [V1.to_vec(), v2_tcp4()] {
@@ -300,8 +259,7 @@ fn a_header_from_elsewhere_is_refused_and_clients_there_need_none() {
 
 #[test]
 fn who_does_not_send_its_header_is_not_greeted_and_ended_in_time() {
-    let test = "who_does_not_send_its_header_is_not_greeted_and_ended_in_time";
-    let Some(pool) = pool_behind_proxies(test, "silent.toml", "login_ms_max = 300") else {
+    let Some(pool) = pool_behind_proxies("login_ms_max = 300") else {
         return;
     };
     // A probe that connects and closes is not worth a line.
@@ -317,6 +275,11 @@ fn who_does_not_send_its_header_is_not_greeted_and_ended_in_time() {
     pool.terminate();
     let (_, said) = pool.wait();
     assert_eq!(said.matches("reason=proxy-header").count(), 3, "{said}");
+}
+
+#[test]
+fn host_patterns_of_accounts_are_matched_with_the_header() {
+    own_servers(&[]).for_each(|real| host_patterns_are_matched_with_the_header(&real));
 }
 
 /// The account that a name means is decided by the header's address.
@@ -343,8 +306,7 @@ fn host_patterns_are_matched_with_the_header(real: &Real) {
          monitor_user = \"watcher\"\nmonitor_password = \"watching\"\n",
         real.address()
     );
-    let file = config_file(real, "patterns.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(real, &text);
     let plugin = match real.flavour() {
         Flavour::MariaDb => wire::auth::Plugin::Native,
         Flavour::MySql => wire::auth::Plugin::CachingSha2,
@@ -376,13 +338,6 @@ fn host_patterns_are_matched_with_the_header(real: &Real) {
     let other = heard(&inside, "inside");
     let expected = "the server refused the pool's login";
     assert!(other.contains(expected), "{other}");
-}
-
-#[test]
-fn host_patterns_of_accounts_are_matched_with_the_header() {
-    for real in own_servers(&[]) {
-        host_patterns_are_matched_with_the_header(&real);
-    }
 }
 
 /// HAProxy, ended with the test.
@@ -426,9 +381,8 @@ fn haproxy(folder: &std::path::Path, pool: &Address, option: &str) -> Option<Hap
 fn clients_behind_haproxy_are_seen_as_themselves() {
     let test = "clients_behind_haproxy_are_seen_as_themselves";
     let Some(real) = pooled(server) else { return };
-    let pool = start_pool(
+    let pool = fresh_pool(
         real,
-        "haproxy.toml",
         "groups = 1\nproxy_protocol_networks = \"127.0.0.8/31\"\n",
     );
     for option in ["send-proxy", "send-proxy-v2", "send-proxy-v2-ssl-cn"] {
@@ -456,10 +410,6 @@ fn clients_behind_haproxy_are_seen_as_themselves() {
 
 /// A server that takes headers from the pool.
 fn server_that_takes_headers(test: &str) -> Option<Real> {
-    if direct() {
-        skipped(test, "it is about the pool");
-        return None;
-    }
     found(Real::start(&["--proxy-protocol-networks=127.0.0.1"]), test)
 }
 
@@ -485,8 +435,7 @@ fn at(pool: &Address, last: u8) -> Client {
 
 #[test]
 fn the_server_is_told_where_clients_are() {
-    let test = "the_server_is_told_where_clients_are";
-    let Some(real) = server_that_takes_headers(test) else {
+    let Some(real) = pooled(server_that_takes_headers) else {
         return;
     };
     // Each of these accounts is for one address, and so is what it may do.
@@ -544,8 +493,7 @@ fn server_that_is_told(test: &str) -> Option<Real> {
 
 #[test]
 fn clients_go_to_the_next_process_with_the_address_that_is_told() {
-    let test = "clients_go_to_the_next_process_with_the_address_that_is_told";
-    let Some(real) = server_that_is_told(test) else {
+    let Some(real) = pooled(server_that_is_told) else {
         return;
     };
     let old = pool_that_tells(&real, "v2");
@@ -576,24 +524,16 @@ fn logged_in_from(pool: &Address, address: Ipv4Addr) -> (TcpStream, u8, String) 
     let mut stream = connected(pool, 1);
     let header = format!("PROXY TCP4 {address} 127.0.0.1 7 3306\r\n");
     stream.write_all(header.as_bytes()).unwrap();
-    let packet = |stream: &mut TcpStream| {
-        let mut header = [0; 4];
-        stream.read_exact(&mut header).unwrap();
-        let mut payload = vec![0; usize::from(header[0]) + (usize::from(header[1]) << 8)];
-        stream.read_exact(&mut payload).unwrap();
-        payload
-    };
-    packet(&mut stream);
+    packet(&mut stream).unwrap();
     stream.write_all(&bare_login()).unwrap();
-    let answer = packet(&mut stream);
+    let (_, answer) = packet(&mut stream).unwrap();
     let words = String::from_utf8_lossy(&answer[1..]).into_owned();
     (stream, answer[0], words)
 }
 
 #[test]
 fn clients_of_more_addresses_than_can_be_told_are_refused() {
-    let test = "clients_of_more_addresses_than_can_be_told_are_refused";
-    let Some(real) = server_that_is_told(test) else {
+    let Some(real) = pooled(server_that_is_told) else {
         return;
     };
     let text = format!(
@@ -602,8 +542,7 @@ fn clients_of_more_addresses_than_can_be_told_are_refused() {
          backend_user = \"told\"\nbackend_password = \"told\"\n",
         real.address()
     );
-    let file = config_file(&real, "many.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(&real, &text);
     let address = |number: u32| Ipv4Addr::from(0x0A00_0000 + number);
     let mut held: Vec<TcpStream> = (0..1024)
         .map(|number| {
@@ -629,9 +568,6 @@ fn clients_of_more_addresses_than_can_be_told_are_refused() {
 #[test]
 fn a_server_that_expects_no_header_is_named_at_start() {
     let test = "a_server_that_expects_no_header_is_named_at_start";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
     if let Some(real) = server(test) {
         let text = format!(
             "listen = [\"127.0.0.1:0\"]\n[backend]\naddress = \"{}\"\n\

@@ -1,15 +1,8 @@
 //! Reload: settings that are read again while clients are served, and what of them holds.
 
 use crate::metrics::until;
-use crate::world::{
-    HOLD, app, binary, config, config_file, console_of, login, pooled, says, server,
-};
+use crate::world::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::Real;
-use testkit::talk::Account;
-use wire::command::Command;
 
 const CONSOLE: &str = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
                        admin_password = \"secret\"\n";
@@ -110,10 +103,8 @@ fn settings_hold_once_they_are_read_again() {
     let line = world.pool.wait_for("event=settings-kept").unwrap();
     for said in [&wrong.message, &line] {
         assert!(said.contains("the settings of before go on"), "{said}");
-        assert!(
-            said.contains("line ") && said.contains("backends_max"),
-            "{said}"
-        );
+        says(said, "line ");
+        says(said, "backends_max");
     }
     assert_eq!(shown(&mut console, "wait_ms_max"), "100");
     // More backends than at start need a restart; a user that was gone may come again.

@@ -1,23 +1,14 @@
 //! COM_RESET_CONNECTION and COM_CHANGE_USER.
 
-use crate::world::{
-    HOLD, app, direct, fresh_schema, here, login, mysql, server, start_pool, through,
-};
-use std::time::{Duration, Instant};
-use testkit::client::Client;
-use testkit::real::{Flavour, Real};
-use testkit::talk::Account;
-use wire::command::Command;
+use crate::world::*;
+use std::time::Instant;
 
 /// A server has given everything back when it says the next word, be that an OK or an error. A pool
 /// that only closed its backend would speak before the server has noticed.
 fn what_it_held_is_free(real: &Real, test: &str, reset: impl Fn(&mut Client)) {
-    if direct() {
-        return;
-    }
     fresh_schema(real, test);
     let extra = "groups = 1\nbackends_max = 2";
-    let pool = start_pool(real, &format!("{test}.toml"), extra);
+    let pool = fresh_pool(real, extra);
     let account = app().schema(test);
     let mut holds = login(&pool.address, &account);
     holds.must("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
@@ -84,7 +75,7 @@ fn what_a_change_of_user_gives_back_is_free_when_it_is_answered() {
 /// makes it slow to guess passwords. So does the pool.
 #[test]
 fn guessing_at_a_change_of_user_is_slow() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut guesses = login(&way, &app());
     let begun = Instant::now();

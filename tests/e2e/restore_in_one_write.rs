@@ -3,15 +3,11 @@
 //! A relay stands between the pool and the server and keeps every piece that the pool writes. A
 //! pool that waited for the answer to its SET would write twice.
 
-use crate::world::{app, binary, config, config_file, login, pooled, server};
-use reactor::Address;
+use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use testkit::onramp::Pool;
-use testkit::real::Real;
-use wire::command::Command;
 use wire::packet::{Frame, HEADER_LEN, frame};
 
 type Pieces = Arc<Mutex<Vec<Vec<u8>>>>;
@@ -83,8 +79,7 @@ fn an_execution_and_what_restores_its_session_are_one_write() {
     let Some(real) = pooled(server) else { return };
     let watched = Watched::new(real);
     let text = config(&watched.address, "backends_max = 1\ngroups = 1");
-    let file = config_file(real, "in_one_write.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(real, &text);
     let mut clients = ["+01:00", "+02:00"].map(|zone| {
         let mut client = login(&pool.address, &app());
         client.must(&format!("SET time_zone = '{zone}'"));
@@ -171,8 +166,7 @@ fn a_transactions_end_and_what_is_asked_of_it_are_one_write() {
     ]);
     let watched = Watched::new(real);
     let text = config(&watched.address, "backends_max = 1\ngroups = 1");
-    let file = config_file(real, "ends_in_one_write.toml", &text);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let pool = pool_from(real, &text);
     let mut client = login(&pool.address, &app());
     let mut other = login(&pool.address, &app());
     for end in ["COMMIT", "ROLLBACK"] {

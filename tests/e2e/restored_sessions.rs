@@ -1,9 +1,6 @@
 //! Clients in different states share a backend, and nobody waits for its being restored.
 
-use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use wire::capabilities as cap;
+use crate::world::*;
 
 pub(crate) fn both(test: &str, does: impl Fn(&Real, &str)) {
     if let Some(real) = server(test) {
@@ -40,12 +37,9 @@ fn unsure(real: &Real) -> (&'static str, [&'static str; 2]) {
 #[test]
 fn schemas_and_any_variable_cost_no_round_trip() {
     both("no_round_trip", |real, test| {
-        if direct() {
-            return;
-        }
         fresh_schema(real, test);
         let extra = "backends_max = 1\ngroups = 1";
-        let pool = start_pool(real, &format!("{test}.toml"), extra);
+        let pool = fresh_pool(real, extra);
         let (name, values) = unsure(real);
         let mut clients = [
             login(&pool.address, &app().schema(test)),
@@ -77,12 +71,9 @@ fn schemas_and_any_variable_cost_no_round_trip() {
 #[test]
 fn a_statement_whose_schema_was_dropped_does_not_run() {
     both("dropped_meanwhile", |real, test| {
-        if direct() {
-            return;
-        }
         fresh_schema(real, test);
         let extra = "backends_max = 1\ngroups = 1";
-        let pool = start_pool(real, &format!("{test}.toml"), extra);
+        let pool = fresh_pool(real, extra);
         let mut admin = real.admin();
         admin.must(&format!("CREATE TABLE {test}.t (v INT)"));
         let doomed = format!("{test}_doomed");

@@ -2,12 +2,8 @@
 //! their own. A client that was pinned for its role would keep the other waiting.
 
 use crate::metrics::until;
-use crate::world::{direct, fresh_schema, login, mysql, pooled, server, start_pool};
+use crate::world::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use testkit::client::Client;
-use testkit::real::{Flavour, Real};
-use testkit::talk::Account;
-use wire::command::Command;
 
 const CURRENT: &str = "SELECT CURRENT_ROLE()";
 
@@ -77,7 +73,7 @@ fn a_change_of_user_gives_the_role_of_the_account() {
     let mut admin = real.admin();
     admin.must(&format!("SET DEFAULT ROLE {b} FOR small@'%'"));
     let settings = "groups = 1\nbackends_max = 1";
-    let pool = start_pool(real, &format!("{test}.toml"), settings);
+    let pool = fresh_pool(real, settings);
     let mut client = login(&pool.address, &small());
     client.must(&format!("SET ROLE {a}"));
     assert_eq!(client.value(CURRENT), a);
@@ -96,9 +92,6 @@ fn a_change_of_user_gives_the_role_of_the_account() {
 /// A role that was revoked is given by no backend again; its client is told so, and has none.
 #[test]
 fn a_role_that_was_revoked_ends() {
-    if direct() {
-        return;
-    }
     for (found, test) in [
         (server("roles_revoked"), "roles_revoked"),
         (mysql("roles_revoked_mysql"), "roles_revoked_mysql"),
@@ -106,11 +99,7 @@ fn a_role_that_was_revoked_ends() {
         let Some(real) = found else { continue };
         fresh_schema(real, test);
         let _roles = make_roles(real, test);
-        let pool = start_pool(
-            real,
-            &format!("{test}.toml"),
-            "groups = 1\nbackends_max = 1",
-        );
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
         let [mut one, mut two] = [0; 2].map(|_| login(&pool.address, &small()));
         one.must(&format!("SET ROLE {test}_a"));
         one.must(&format!("SELECT v FROM {test}_a.t"));
@@ -134,9 +123,6 @@ fn a_role_that_was_revoked_ends() {
 /// A client that leaves while its SET ROLE runs leaves its role to nobody.
 #[test]
 fn a_role_is_not_left_to_others() {
-    if direct() {
-        return;
-    }
     for (found, test) in [
         (server("roles_left"), "roles_left"),
         (mysql("roles_left_mysql"), "roles_left_mysql"),
@@ -144,11 +130,7 @@ fn a_role_is_not_left_to_others() {
         let Some(real) = found else { continue };
         fresh_schema(real, test);
         let _roles = make_roles(real, test);
-        let pool = start_pool(
-            real,
-            &format!("{test}.toml"),
-            "groups = 1\nbackends_max = 1",
-        );
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
         for _ in 0..10 {
             let mut leaves = login(&pool.address, &small());
             leaves.must("SELECT 1");

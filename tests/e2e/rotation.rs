@@ -1,13 +1,6 @@
 //! Passwords that change while clients are served, and accounts that the server takes away.
 
-use crate::world::{binary, config_file, console_of, login, own_servers, pooled_servers};
-use std::time::Duration;
-use testkit::client::{Client, ClientError};
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use testkit::reply::{Failure, Outcome};
-use testkit::talk::Account;
-use wire::command::Command;
+use crate::world::*;
 
 /// A pool of one user, whose file can be written again.
 struct World<'r> {

@@ -1,15 +1,12 @@
 //! Acting: rules about digests, limits of users, and KILL of many, at the console and over HTTP.
 
 use crate::console::{admin, rows, start};
-use crate::metrics::place_of;
+use crate::metrics::{await_figures, place_of};
 use crate::on_call::{LOOKS_MAX, first_row};
-use crate::world::{HOLD, app, fresh_schema, login, pooled_servers, says};
+use crate::world::*;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use testkit::client::Client;
-use testkit::reply::Failure;
 use wire::capabilities::MULTI_STATEMENTS;
-use wire::command::Command;
 
 /// Digest of a statement that the pool has run, by its text without values.
 pub(crate) fn digest_of(console: &mut Client, text: &str) -> String {
@@ -260,7 +257,7 @@ fn a_limit_of_a_user_holds_over_a_reload_until_it_is_taken_back() {
 }
 
 /// The status and the body of the answer to a command over HTTP.
-fn post(place: &str, headers: &str, body: &str) -> (u16, String) {
+pub(crate) fn post(place: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(place).unwrap();
     let len = body.len();
     let asked = format!(
@@ -325,6 +322,20 @@ fn commands_come_over_http_with_the_token_and_the_header_alone() {
             assert_eq!(status, 400, "{said}");
             says(&said, why);
         }
+        let limit = format!("LIMIT DIGEST '{digest}' TO 1");
+        for text in [
+            &*limit,
+            "SET USER 'app' LIMIT waiting_max = 9",
+            "KILL ADDRESS '192.0.2.1'",
+            "KILL IDLE TRANSACTIONS OLDER THAN 60",
+        ] {
+            let (status, said) = post(&place, &headers, text);
+            assert_eq!(status, 200, "{text}: {said}");
+        }
+        // In the figures, and the console.
+        await_figures(&place, &[("onramp_pool_rules", 1.0)]);
+        let shown = rows(&mut console, "SELECT rule FROM rules ORDER BY 1");
+        assert_eq!(shown, [["limit"], ["user"]]);
         let (status, said) = post(&place, &headers, "KILL USER 'app'");
         assert_eq!((status, said.as_str()), (200, "1 clients are closed\n"));
         assert!((0..LOOKS_MAX).any(|_| client.query("SELECT 1").is_err()));

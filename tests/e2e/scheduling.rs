@@ -5,22 +5,14 @@
 //! be seen to have got somewhere, its census says so.
 
 use crate::metrics::{figures, place_of, until};
-use crate::world::{HOLD, binary, direct, login, own_server, server};
+use crate::world::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
-use testkit::reply::Outcome;
-use testkit::talk::{Account, Happened};
-use wire::command::Command;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use testkit::talk::Happened;
 
 /// The shared server with a fresh schema named like the test.
 fn stage(test: &str) -> Option<&'static Real> {
-    if direct() {
-        skipped(test, "it is about the pool");
-        return None;
-    }
     let real = server(test)?;
     crate::world::fresh_schema(real, test);
     let mut admin = real.admin();
@@ -91,7 +83,7 @@ fn high_priority_goes_first_and_tickets_bound_it() {
     }
     let rows = holder.rows("SELECT who FROM log ORDER BY id").texts();
     let order: Vec<String> = rows.into_iter().flatten().collect();
-    // The second time its only ticket is used up, so it goes by the low lane.
+    // The second time its only ticket is used up, so it goes by the low queue.
     assert_eq!(order, ["high0", "low0", "low1", "high1"]);
     let wrong = failure_of(&high.query("SET onramp_priority = 'urgent'").unwrap());
     assert_eq!(wrong.0, 1231, "{}", wrong.1);
@@ -185,19 +177,15 @@ fn a_user_has_no_more_clients_and_waiting_statements_than_it_may() {
         .collect();
     let fourth = Client::connect(&pool.address, &Account::new("app", "app"));
     let error = fourth.expect_err("three are the limit").to_string();
-    assert!(
-        error.contains("1203") && error.contains("clients_max"),
-        "{error}"
-    );
+    says(&error, "1203");
+    says(&error, "clients_max");
     clients[0].must(HOLD);
     send(&mut clients[1], "INSERT INTO log (who) VALUES ('waits')");
     pool.wait_for_census("waiting: 1,").unwrap();
     let (code, words) = failure_of(&clients[2].query("SELECT 1").unwrap());
     assert_eq!(code, 9503, "{words}");
-    assert!(
-        words.contains("'app'") && words.contains("low lane"),
-        "{words}"
-    );
+    says(&words, "'app'");
+    says(&words, "low queue");
     clients[0].must("COMMIT");
     clients[1].receive().unwrap();
     assert_eq!(clients[2].value("SELECT COUNT(*) FROM log"), "1");
@@ -208,8 +196,8 @@ fn a_user_has_no_more_clients_and_waiting_statements_than_it_may() {
 }
 
 #[test]
-fn full_lanes_refuse_early_with_a_number_for_each_bound() {
-    let test = "full_lanes_refuse_early_with_a_number_for_each_bound";
+fn full_queues_refuse_early_with_a_number_for_each_bound() {
+    let test = "full_queues_refuse_early_with_a_number_for_each_bound";
     let Some(real) = stage(test) else { return };
     let settings = "backends_max = 1\ngroups = 1\nwaiting_max = 2\nwaiting_bytes_max = 1048576";
     let pool = pool(real, test, settings, "");
@@ -227,15 +215,13 @@ fn full_lanes_refuse_early_with_a_number_for_each_bound() {
     pool.wait_for_census("waiting: 2,").unwrap();
     let (code, words) = failure_of(&clients[3].query("SELECT 1").unwrap());
     assert_eq!(code, 9502, "{words}");
-    assert!(
-        words.contains("number 3") && words.contains("low lane"),
-        "{words}"
-    );
+    says(&words, "number 3");
+    says(&words, "low queue");
     clients[0].must("COMMIT");
     for client in &mut clients[1..3] {
         assert!(matches!(client.receive().unwrap()[..], [Outcome::Done(_)]));
     }
-    pool.wait_for_census("\"lane-full\": 1").unwrap();
+    pool.wait_for_census("queue-full: 1").unwrap();
 }
 
 #[test]
@@ -268,10 +254,8 @@ fn statements_and_transactions_end_at_their_users_limits() {
     }
     for reason in ["statement-time", "transaction-time"] {
         let line = pool.wait_for(&format!("reason={reason} ")).unwrap();
-        assert!(
-            line.contains("event=time-limit") && line.contains("account=\"app\""),
-            "{line}"
-        );
+        says(&line, "event=time-limit");
+        says(&line, "account=\"app\"");
     }
 }
 
@@ -282,19 +266,16 @@ fn nobody_is_let_in_while_memory_is_short() {
     let pool = pool(real, test, "memory_bytes_max = 1048576", "");
     let refused = Client::connect(&pool.address, &Account::new("app", "app"));
     let error = refused.expect_err("a mebibyte is too little").to_string();
-    assert!(
-        error.contains("1041") && error.contains("1048576"),
-        "{error}"
-    );
+    says(&error, "1041");
+    says(&error, "1048576");
 }
 
 #[test]
 fn idle_backends_are_closed_down_to_the_minimum() {
     let test = "idle_backends_are_closed_down_to_the_minimum";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = own_server(test) else { return };
+    let Some(real) = pooled(own_server) else {
+        return;
+    };
     real.create_user("app", "app");
     let settings = "backends_max = 4\ngroups = 1\nbackends_min = 1\nbackend_idle_ms_max = 1\n\
                     backends_reserved = 0";

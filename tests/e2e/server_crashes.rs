@@ -1,13 +1,8 @@
 //! A server that dies under load: every lost statement is reported, none is silently repeated.
 
-use crate::world::{HOLD, app, direct, here, login, own_server, pooled, start_pool};
-use reactor::Address;
+use crate::world::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use testkit::client::Client;
-use testkit::reply::Outcome;
-use testkit::talk::Account;
-use wire::command::Command;
 
 const CLIENTS: usize = 20;
 
@@ -57,7 +52,7 @@ fn insert_tags(
 
 #[test]
 fn a_killed_servers_statements_are_reported_and_never_repeated() {
-    let Some(mut real) = here(own_server) else {
+    let Some(mut real) = pooled(own_server) else {
         return;
     };
     real.create_user("app", "app");
@@ -66,15 +61,13 @@ fn a_killed_servers_statements_are_reported_and_never_repeated() {
         "CREATE DATABASE faults",
         "CREATE TABLE faults.t (tag VARCHAR(40)) ENGINE=InnoDB",
     ]);
-    let pool = (!direct()).then(|| start_pool_for_app(&real));
-    let address = pool
-        .as_ref()
-        .map_or(real.address(), |pool| pool.address.clone());
+    let pool = start_pool_for_app(&real);
+    let address = &pool.address;
     let (phase, inserted) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let ledgers: Vec<Ledger> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|who| {
-                let (address, phase, inserted) = (&address, &phase, &inserted);
+                let (phase, inserted) = (&phase, &inserted);
                 scope.spawn(move || insert_tags(address, who, phase, inserted))
             })
             .collect();
@@ -129,7 +122,7 @@ fn start_pool_for_app(real: &testkit::real::Real) -> testkit::onramp::Pool {
 
 #[test]
 fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
-    let Some(mut real) = here(own_server) else {
+    let Some(mut real) = pooled(own_server) else {
         return;
     };
     real.create_user("app", "app");
@@ -137,12 +130,10 @@ fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
         "CREATE DATABASE faults",
         "CREATE TABLE faults.t (v INT) ENGINE=InnoDB",
     ]);
-    let pool = (!direct()).then(|| start_pool_for_app(&real));
-    let address = pool
-        .as_ref()
-        .map_or(real.address(), |pool| pool.address.clone());
-    let mut inside = login(&address, &app().schema("faults"));
-    let mut idle = login(&address, &app().schema("faults"));
+    let pool = start_pool_for_app(&real);
+    let address = &pool.address;
+    let mut inside = login(address, &app().schema("faults"));
+    let mut idle = login(address, &app().schema("faults"));
     inside.must(HOLD);
     inside.must("INSERT INTO t VALUES (1)");
     assert_eq!(idle.value("SELECT COUNT(*) FROM t"), "0");
@@ -153,15 +144,13 @@ fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
         Ok(outcomes) => matches!(outcomes[..], [Outcome::Failed(_)]),
     };
     assert!(told, "a transaction that is gone must not go on: {lost:?}");
-    if pool.is_some() {
-        // An idle client holds nothing on the server, so it need not notice; one error is allowed
-        // to a statement that met the broken connection.
-        let first = idle.query("SELECT COUNT(*) FROM t").unwrap();
-        if !matches!(first[..], [Outcome::Rows(_)]) {
-            assert_eq!(idle.value("SELECT COUNT(*) FROM t"), "0");
-        }
+    // An idle client holds nothing on the server, so it need not notice; one error is allowed
+    // to a statement that met the broken connection.
+    let first = idle.query("SELECT COUNT(*) FROM t").unwrap();
+    if !matches!(first[..], [Outcome::Rows(_)]) {
+        assert_eq!(idle.value("SELECT COUNT(*) FROM t"), "0");
     }
-    let mut new = login(&address, &app().schema("faults"));
+    let mut new = login(address, &app().schema("faults"));
     assert_eq!(new.value("SELECT COUNT(*) FROM t"), "0");
 }
 
@@ -171,11 +160,7 @@ fn a_server_that_is_away_is_waited_for_within_a_limit() {
         return;
     };
     real.create_user("app", "app");
-    let pool = start_pool(
-        &real,
-        "away.toml",
-        "backends_max = 2\ngroups = 1\nwait_ms_max = 300",
-    );
+    let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1\nwait_ms_max = 300");
     let mut client = login(&pool.address, &Account::new("app", "app"));
     assert_eq!(client.value("SELECT 1"), "1");
     real.stop();
@@ -216,7 +201,7 @@ fn a_server_that_does_not_answer_is_named_in_the_error() {
     };
     real.create_user("app", "app");
     let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 300";
-    let pool = start_pool(&real, "silent.toml", settings);
+    let pool = fresh_pool(&real, settings);
     let mut holds = login(&pool.address, &Account::new("app", "app"));
     let mut waits = login(&pool.address, &Account::new("app", "app"));
     holds.must("BEGIN");
@@ -230,8 +215,6 @@ fn a_server_that_does_not_answer_is_named_in_the_error() {
     assert_eq!(failure.code, 9501, "{failure:?}");
     let named = "; the server at 127.0.0.1:";
     let why = &failure.message;
-    assert!(
-        why.contains(named) && why.contains(" has not answered a login for "),
-        "{why}"
-    );
+    says(why, named);
+    says(why, " has not answered a login for ");
 }

@@ -2,23 +2,14 @@
 //! followed when it moves. The pool has an `/etc/hosts` of its own, in a mount namespace.
 
 use crate::walls::{has, is_root};
-use crate::world::{app, binary, config, config_file, direct, found, login, own_server};
+use crate::world::*;
 use std::fs;
-use std::path::{Path, PathBuf};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
-use testkit::reply::Outcome;
 
 const NAME: &str = "db.onramp.test";
 /// The rest of the line is run where this file is `/etc/hosts`.
 const OWN_HOSTS: &str = r#"mount --bind "$1" /etc/hosts && shift && exec "$@""#;
 
 fn can(test: &str) -> bool {
-    if direct() {
-        skipped(test, "it is about the pool");
-        return false;
-    }
     is_root(test) && has(test, &["unshare", "mount"])
 }
 
@@ -55,7 +46,9 @@ fn a_name_that_means_nothing_is_waited_for_and_its_addresses_are_all_tried() {
     if !can(test) {
         return;
     }
-    let Some(real) = own_server(test) else { return };
+    let Some(real) = pooled(own_server) else {
+        return;
+    };
     real.create_user("app", "app");
     let hosts = hosts_of(&real);
     let waiting = format!("waiting for the server: cannot look up {NAME}");

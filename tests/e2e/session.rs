@@ -1,18 +1,13 @@
 //! Two clients with different session states share one backend, and neither can tell.
 
 use crate::metrics::{figures, place_of, until};
-use crate::world::{app, both_servers, direct, fresh_schema, login, server, start_pool, through};
-use testkit::reply::Outcome;
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
 
 /// A question that only the backend of the statement before could answer is refused once, in words;
 /// from then on the client keeps a backend and gets its answers.
 #[test]
 fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong() {
-    let Some(real) = server("a_question_about_the_statement_before") else {
-        return;
-    };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let account = app().schema("shop");
     for (before, question, answer) in [
@@ -31,10 +26,7 @@ fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong(
             [Outcome::Rows(rows)] => assert_eq!(rows.only(), answer, "{question}"),
             [Outcome::Failed(failure)] => {
                 assert_eq!(failure.code, 1235, "{question}: {failure}");
-                assert!(
-                    failure.message.contains("run both statements again"),
-                    "{failure}"
-                );
+                says(&failure.message, "run both statements again");
             }
             outcomes => panic!("{question}: {outcomes:?}"),
         }
@@ -48,13 +40,8 @@ fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong(
 /// schema.
 #[test]
 fn differences_that_cannot_fail_are_not_waited_for() {
-    let Some(real) = server("differences_that_cannot_fail") else {
-        return;
-    };
-    if direct() {
-        return;
-    }
-    let pool = start_pool(real, "in_front.toml", "backends_max = 1\ngroups = 1");
+    let Some(real) = pooled(server) else { return };
+    let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
     let account = app().schema("shop");
     let clients = [
         login(&pool.address, &account),
@@ -107,8 +94,7 @@ fn differences_that_cannot_fail_are_not_waited_for() {
 /// A server that is asked for IGNORE_SPACE at login has it in the session's sql_mode from then on.
 #[test]
 fn ignore_space_of_the_login_is_part_of_the_sql_mode() {
-    let test = "ignore_space_of_the_login_is_part_of_the_sql_mode";
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let account = app().with(cap::IGNORE_SPACE);
     let mut plain = login(&way, &app());
@@ -136,10 +122,10 @@ fn ignore_space_of_the_login_is_part_of_the_sql_mode() {
 /// Applications in PHP log in, set their session, and choose a schema then.
 #[test]
 fn clients_that_choose_their_schema_late_take_connections_that_are_there() {
-    for real in both_servers("late_schema") {
+    for real in pooled_servers() {
         fresh_schema(real, "late_schema");
         let settings = "backends_max = 2\ngroups = 1\nhttp = \"127.0.0.1:0\"\n";
-        let pool = start_pool(real, "late_schema.toml", settings);
+        let pool = fresh_pool(real, settings);
         let place = place_of(&pool);
         let mut other = login(&pool.address, &app().schema("late_schema"));
         other.must("CREATE TABLE t (id INT)");

@@ -1,22 +1,20 @@
 //! Reports of a session's changes by the servers, and their order: the trackers, told through the
 //! pool.
 
-use crate::world::{app, login, mysql_with_gtids, start_pool};
+use crate::world::*;
 use std::collections::BTreeSet;
-use testkit::reply::Outcome;
-use wire::capabilities as cap;
 
 /// A client that reads its own writes waits for the number of its last one: it is to be told of
 /// each, whatever has to be restored in front.
 #[test]
 fn each_write_tells_its_gtid() {
-    let Some(real) = mysql_with_gtids("tells_each_gtid") else {
+    let Some(real) = pooled(mysql_with_gtids) else {
         return;
     };
     real.create_user("app", "app");
     real.admin().must("CREATE DATABASE s1");
     real.admin().must("CREATE DATABASE s2");
-    let pool = start_pool(&real, "gtids.toml", "backends_max = 1\ngroups = 1");
+    let pool = fresh_pool(&real, "backends_max = 1\ngroups = 1");
     let account = |schema| app().schema(schema).with(cap::SESSION_TRACK);
     let mut writes = login(&pool.address, &account("s1"));
     let mut other = login(&pool.address, &account("s2"));

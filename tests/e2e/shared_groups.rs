@@ -3,12 +3,7 @@
 //! The kernel deals clients to groups by chance, and a client's id names its group; so each test
 //! logs clients in until it has those that it needs.
 
-use crate::world::{HOLD, app, binary, config, config_file, login, own_server, pooled};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::Real;
-use testkit::reply::Outcome;
-use wire::command::Command;
+use crate::world::*;
 
 /// As many groups as backends: each has one by right.
 const GROUPS: usize = 8;

@@ -1,22 +1,15 @@
 //! Hosts that fall silent: the server's, and a client's. Each is a network namespace whose packets
 //! get lost ([`testkit::link`]), so nothing is closed and nothing refused.
 
+use crate::audit::{TRAIL, end, id};
 use crate::walls::{has, is_root};
-use crate::world::{HOLD, app, binary, config, config_file, direct, found, here, login, says};
-use reactor::Address;
-use testkit::client::Client;
+use crate::world::*;
 use testkit::link::{Host, Link, Lost};
-use testkit::onramp::Pool;
-use testkit::real::{Real, await_blocked, skipped};
-use testkit::reply::Outcome;
+use testkit::real::await_blocked;
 use wire::capabilities::LOCAL_FILES;
 
 /// The cable, or `None`, said on stderr, where there can be none.
 pub(crate) fn cable(test: &str) -> Option<Link> {
-    if direct() {
-        skipped(test, "it is about the pool");
-        return None;
-    }
     (is_root(test) && has(test, &Link::NEEDS)).then(|| Link::new().unwrap())
 }
 
@@ -168,7 +161,7 @@ fn a_server_that_computes_for_long_is_left_alone() {
 #[test]
 fn a_client_whose_host_is_gone_gives_its_locks_back() {
     let test = "a_client_whose_host_is_gone_gives_its_locks_back";
-    let Some(link) = here(cable) else { return };
+    let Some(link) = pooled(cable) else { return };
     let Some(real) = crate::world::own_server(test) else {
         return;
     };
@@ -180,8 +173,8 @@ fn a_client_whose_host_is_gone_gives_its_locks_back() {
     ]);
     let port = testkit::onramp::free_port();
     let listen = format!("{}:{port}", Link::NEAR);
-    let extra = "backends_max = 4\ngroups = 1\nclient_silence_s_max = 3\n";
-    let file = config_file(&real, "near.toml", &config(&real.socket(), extra));
+    let extra = format!("backends_max = 4\ngroups = 1\nclient_silence_s_max = 3\n{TRAIL}");
+    let file = config_file(&real, "near.toml", &config(&real.socket(), &extra));
     let enter = link.enter(Host::Near);
     let arguments = ["--config", file.to_str().unwrap(), "--listen", &listen];
     let pool = Pool::start_behind(&enter.each_ref().map(String::as_str), binary(), &arguments);
@@ -207,4 +200,7 @@ fn a_client_whose_host_is_gone_gives_its_locks_back() {
     other.must("DO RELEASE_LOCK('cable')");
     let rows = other.rows("SELECT v FROM t FOR UPDATE").texts();
     assert_eq!(rows, [["1"], ["2"]], "{}", pool.said());
+    for client in [&idle, &answered] {
+        assert_eq!(end(&pool, id(client)), "silent");
+    }
 }

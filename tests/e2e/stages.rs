@@ -4,18 +4,11 @@
 //!
 //! Each stage has a proxy and a pool of its own, on each server.
 
-use crate::world::{
-    HOLD, app, binary, config, config_file, direct, fresh_schema, login, mysql, server,
-};
-use reactor::Address;
+use crate::world::*;
 use std::io::ErrorKind;
-use testkit::client::{Client, ClientError};
-use testkit::onramp::Pool;
-use testkit::proxy::Wrong::{self, Closed, Silent};
+use testkit::proxy::Wrong::{self};
+use testkit::proxy::Wrong::{Closed, Silent};
 use testkit::proxy::{At, Passes, Proxy};
-use testkit::real::{Real, skipped};
-use testkit::reply::{Failure, Outcome};
-use wire::command::Command;
 
 /// Said by the server, or by the pool, when a statement was given up in front of its sending.
 const NOT_SENT: [u16; 1] = [9501];
@@ -29,30 +22,34 @@ const LIMITS: &str = "backends_min = 0\ngroups = 1\nbackends_reserved = 0\ndial_
 /// A pool whose connections to the server go through a proxy.
 struct Stage {
     real: &'static Real,
-    is_mysql: bool,
     proxy: Proxy,
     pool: Pool,
-    schema: &'static str,
-    backends: usize,
+    /// Named by the running test.
+    schema: String,
 }
 
-/// The stage on both servers, at the same time: most of it is waiting.
-fn on_both(test: &str, schema: &'static str, backends: usize, play: impl Fn(&Stage) + Sync) {
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let both = [(server(test), false), (mysql(test), true)];
+/// Backends of a stage's pool.
+const BACKENDS: usize = 2;
+
+/// The stage on both servers, at the same time: most of it is waiting. Plays what is to go wrong in
+/// either way.
+fn on_both(play: impl Fn(&Stage, Wrong) + Sync) {
+    let schema = pooled(|test| Some(test.replace("::", "_")));
+    let schema = schema.unwrap_or_default();
     std::thread::scope(|scope| {
-        for (real, is_mysql) in both {
-            let Some(real) = real else { continue };
-            let play = &play;
-            scope.spawn(move || play(&Stage::new(real, is_mysql, schema, backends)));
+        for real in pooled_servers() {
+            let (play, schema) = (&play, &schema);
+            scope.spawn(move || {
+                let stage = Stage::new(real, schema);
+                play(&stage, Silent);
+                play(&stage, Closed);
+            });
         }
     });
 }
 
 impl Stage {
-    fn new(real: &'static Real, is_mysql: bool, schema: &'static str, backends: usize) -> Stage {
+    fn new(real: &'static Real, schema: &str) -> Stage {
         fresh_schema(real, schema);
         real.execute(&[&format!(
             "CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=InnoDB"
@@ -61,27 +58,23 @@ impl Stage {
             panic!("{schema}: the server has no port")
         };
         let proxy = Proxy::start(address);
-        let limits = format!("backends_max = {backends}\n{LIMITS}");
+        let limits = format!("backends_max = {BACKENDS}\n{LIMITS}");
         let text = config(&proxy.address, &limits);
-        let file = config_file(real, &format!("{schema}.toml"), &text);
-        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+        let pool = pool_from(real, &text);
         Stage {
             real,
-            is_mysql,
             proxy,
             pool,
-            schema,
-            backends,
+            schema: schema.to_owned(),
         }
     }
 
     fn client(&self) -> Client {
-        login(&self.pool.address, &app().schema(self.schema))
+        login(&self.pool.address, &app().schema(&self.schema))
     }
 
     fn say(&self, what: &str) -> String {
-        let server = if self.is_mysql { "MySQL" } else { "MariaDB" };
-        format!("{server}: {what}: {}", self.pool.said())
+        format!("{:?}: {what}: {}", self.real.flavour(), self.pool.said())
     }
 
     /// Rows of the table, as the server has them.
@@ -98,7 +91,7 @@ impl Stage {
 
     /// Every slot can be used, all at once.
     fn all_slots_work(&self) {
-        let mut all: Vec<Client> = (0..self.backends).map(|_| self.client()).collect();
+        let mut all: Vec<Client> = (0..BACKENDS).map(|_| self.client()).collect();
         for client in &mut all {
             client.must(HOLD);
             assert_eq!(client.value("SELECT 1"), "1", "{}", self.say("a slot"));
@@ -210,26 +203,24 @@ fn query(sql: &'static str) -> impl Fn(&mut Client) -> Heard {
 }
 
 /// A statement needs a new connection, which comes to nothing: it is not executed, and says so.
-fn opening(test: &str, schema: &'static str, point: impl Fn(bool) -> (At, Passes) + Sync) {
-    on_both(test, schema, 2, |stage| {
-        for wrong in [Silent, Closed] {
-            let (at, passes) = point(stage.is_mysql);
-            let mut hit = login(&stage.pool.address, &app());
-            hit.must("SELECT 1");
-            stage.close_backends();
-            let heard = stage.goes_wrong((at, passes, wrong), &mut hit, |client| {
-                Heard::of(client.query(&format!("INSERT INTO {}.t (v) VALUES (1)", stage.schema)))
-            });
-            heard.must_be(&NOT_SENT);
-            stage.still_serves(&mut hit);
-        }
+fn opening(point: impl Fn(Flavour) -> (At, Passes) + Sync) {
+    on_both(|stage, wrong| {
+        let (at, passes) = point(stage.real.flavour());
+        let mut hit = login(&stage.pool.address, &app());
+        hit.must("SELECT 1");
+        stage.close_backends();
+        let heard = stage.goes_wrong((at, passes, wrong), &mut hit, |client| {
+            Heard::of(client.query(&format!("INSERT INTO {}.t (v) VALUES (1)", stage.schema)))
+        });
+        heard.must_be(&NOT_SENT);
+        assert_eq!(hit.value("SELECT 1"), "1", "{}", stage.say("its session"));
     });
 }
 
 impl Stage {
     /// The server ends all of the pool's backends, and the pool knows.
     fn close_backends(&self) {
-        let mut holds: Vec<Client> = (0..self.backends).map(|_| self.client()).collect();
+        let mut holds: Vec<Client> = (0..BACKENDS).map(|_| self.client()).collect();
         // All at once: a FLUSH PRIVILEGES of another test gives them connections of their own, and
         // those from before it are closed only where all others are in use.
         for client in &mut holds {
@@ -258,359 +249,157 @@ impl Stage {
         }
         panic!("{}", self.say("nobody is served"));
     }
-
-    fn still_serves(&self, client: &mut Client) {
-        assert_eq!(client.value("SELECT 1"), "1", "{}", self.say("its session"));
-    }
 }
 
-fn plugin(is_mysql: bool) -> &'static [u8] {
-    match is_mysql {
-        true => b"caching_sha2_password",
-        false => b"mysql_native_password",
-    }
-}
-
-#[test]
-fn the_greeting() {
-    opening("stages::the_greeting", "stage_greeting", |mysql| {
-        (At::Heard(plugin(mysql)), Passes::Nothing)
-    });
-}
-
-#[test]
-fn the_middle_of_the_greeting() {
-    opening(
-        "stages::the_middle_of_the_greeting",
-        "stage_greeting_half",
-        |mysql| (At::Heard(plugin(mysql)), Passes::Half),
-    );
-}
-
-#[test]
-fn the_login() {
-    opening("stages::the_login", "stage_login", |_| {
-        (At::Said(b"app\0"), Passes::Nothing)
-    });
-}
-
-#[test]
-fn the_answer_to_the_login() {
-    opening(
-        "stages::the_answer_to_the_login",
-        "stage_login_answer",
-        |_| (At::Answered(b"app\0"), Passes::TwoBytes),
-    );
-}
-
-#[test]
-fn the_preparation_of_a_backend() {
-    opening(
-        "stages::the_preparation_of_a_backend",
-        "stage_preparing",
-        |_| (At::Said(b"session_track"), Passes::Nothing),
-    );
-}
-
-#[test]
-fn the_answer_to_the_preparation() {
-    opening(
-        "stages::the_answer_to_the_preparation",
-        "stage_prepared",
-        |_| (At::Answered(b"session_track"), Passes::Half),
-    );
+fn greeting(flavour: Flavour) -> At {
+    At::Heard(match flavour {
+        Flavour::MySql => b"caching_sha2_password",
+        Flavour::MariaDb => b"mysql_native_password",
+    })
 }
 
 /// A statement goes to a backend that was another client's, so its session is restored in front.
-fn restored(
-    test: &str,
-    schema: &'static str,
-    at: At,
-    passes: Passes,
-    sql: &'static str,
-    codes: &[u16],
-) {
-    on_both(test, schema, 2, |stage| {
-        for wrong in [Silent, Closed] {
-            let mut hit = stage.client();
-            hit.must("SET lock_wait_timeout = 77");
-            stage.all_slots_work();
-            let heard = stage.goes_wrong((at, passes, wrong), &mut hit, query(sql));
-            if !matches!(heard, Heard::Closed) || passes != Passes::Half {
-                heard.must_be(codes);
-            }
-            if let Ok(outcomes) = hit.query("SELECT @@lock_wait_timeout") {
-                assert_eq!(
-                    outcomes[0].rows().only(),
-                    "77",
-                    "its session goes on as it was"
-                );
-            }
+fn restored(at: At, passes: Passes, sql: &'static str, codes: &[u16]) {
+    on_both(|stage, wrong| {
+        let mut hit = stage.client();
+        hit.must("SET lock_wait_timeout = 77");
+        stage.all_slots_work();
+        let heard = stage.goes_wrong((at, passes, wrong), &mut hit, query(sql));
+        if !matches!(heard, Heard::Closed) || passes != Passes::Half {
+            heard.must_be(codes);
+        }
+        if let Ok(outcomes) = hit.query("SELECT @@lock_wait_timeout") {
+            let value = outcomes[0].rows().only();
+            assert_eq!(value, "77", "its session goes on as it was");
         }
     });
 }
 
 const EITHER: [u16; 3] = [9501, 1158, 3024];
 
-#[test]
-fn the_restoring_of_a_session() {
-    let at = At::Said(RESTORED);
-    restored(
-        "stages::the_restoring_of_a_session",
-        "stage_restore",
-        at,
-        Passes::Nothing,
-        INSERT,
-        &EITHER,
-    );
-}
-
-/// The server tells of a variable that has changed; the statement may stand behind it.
-#[test]
-fn the_answer_to_the_restoring() {
-    let at = At::Answered(RESTORED);
-    restored(
-        "stages::the_answer_to_the_restoring",
-        "stage_restored",
-        at,
-        Passes::Nothing,
-        INSERT,
-        &EITHER,
-    );
-}
-
-#[test]
-fn the_statement() {
-    let at = At::Said(b"1234567");
-    restored(
-        "stages::the_statement",
-        "stage_statement",
-        at,
-        Passes::Nothing,
-        INSERT,
-        &EITHER,
-    );
-}
-
-#[test]
-fn the_answer_to_the_statement() {
-    let at = At::Answered(b"1234567");
-    restored(
-        "stages::the_answer_to_the_statement",
-        "stage_answer",
-        at,
-        Passes::Nothing,
-        INSERT,
-        &UNKNOWN,
-    );
-}
-
-#[test]
-fn the_header_of_a_reply() {
-    let at = At::Heard(b"xxxxxxxx");
-    restored(
-        "stages::the_header_of_a_reply",
-        "stage_header",
-        at,
-        Passes::TwoBytes,
-        READ,
-        &UNKNOWN,
-    );
-}
-
-#[test]
-fn the_middle_of_a_reply() {
-    let at = At::Heard(b"xxxxxxxx");
-    restored(
-        "stages::the_middle_of_a_reply",
-        "stage_middle",
-        at,
-        Passes::Half,
-        READ,
-        &UNKNOWN,
-    );
-}
-
 /// A client's own change, and the server's word of it.
-#[test]
-fn the_report_of_a_change() {
-    on_both(
-        "stages::the_report_of_a_change",
-        "stage_report",
-        2,
-        |stage| {
-            for wrong in [Silent, Closed] {
-                let mut hit = stage.client();
-                hit.must("SET lock_wait_timeout = 77");
-                let point = (At::Answered(b"= 78"), Passes::TwoBytes, wrong);
-                let sql = "SET lock_wait_timeout = 78";
-                stage
-                    .goes_wrong(point, &mut hit, query(sql))
-                    .must_be(&UNKNOWN);
-                if let Ok(outcomes) = hit.query("SELECT @@lock_wait_timeout") {
-                    assert_eq!(outcomes[0].rows().only(), "77");
-                }
-            }
-        },
-    );
-}
-
-fn commit(test: &str, schema: &'static str, at: At, done: (u64, u64)) {
-    on_both(test, schema, 2, |stage| {
-        for wrong in [Silent, Closed] {
-            let before = stage.rows();
-            let mut hit = stage.client();
-            hit.must(HOLD);
-            hit.must(INSERT);
-            let heard = stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, query("COMMIT"));
-            heard.must_be(&UNKNOWN);
-            let Heard::Failed(failure) = heard else {
-                continue;
-            };
-            assert!(
-                failure.message.contains("took effect is unknown"),
-                "{failure}"
-            );
-            assert!(hit.query("SELECT 1").is_err(), "its session is gone");
-            // One more is of what went on.
-            let written = stage.rows() - before - 1;
-            assert!((done.0..=done.1).contains(&written), "{written}");
+fn changed() {
+    on_both(|stage, wrong| {
+        let mut hit = stage.client();
+        hit.must("SET lock_wait_timeout = 77");
+        let point = (At::Answered(b"= 78"), Passes::TwoBytes, wrong);
+        let heard = stage.goes_wrong(point, &mut hit, query("SET lock_wait_timeout = 78"));
+        heard.must_be(&UNKNOWN);
+        if let Ok(outcomes) = hit.query("SELECT @@lock_wait_timeout") {
+            assert_eq!(outcomes[0].rows().only(), "77");
         }
     });
 }
 
-#[test]
-fn a_commit() {
-    commit(
-        "stages::a_commit",
-        "stage_commit",
-        At::Said(b"COMMIT"),
-        (0, 0),
-    );
-}
-
-#[test]
-fn the_answer_to_a_commit() {
-    commit(
-        "stages::the_answer_to_a_commit",
-        "stage_committed",
-        At::Answered(b"COMMIT"),
-        (1, 1),
-    );
+fn commit(at: At, rows: u64) {
+    on_both(|stage, wrong| {
+        let before = stage.rows();
+        let mut hit = stage.client();
+        hit.must(HOLD);
+        hit.must(INSERT);
+        let heard = stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, query("COMMIT"));
+        heard.must_be(&UNKNOWN);
+        let Heard::Failed(failure) = heard else {
+            return;
+        };
+        says(&failure.message, "took effect is unknown");
+        assert!(hit.query("SELECT 1").is_err(), "its session is gone");
+        // One more is of what went on.
+        assert_eq!(stage.rows() - before - 1, rows);
+    });
 }
 
 /// A value that a statement left, and no reply tells, is read behind it: its client gets the value,
 /// or hears that it is lost, and never another value.
-fn read_back(test: &str, schema: &'static str, at: At) {
-    on_both(test, schema, 2, |stage| {
-        for wrong in [Silent, Closed] {
-            let mut hit = stage.client();
-            stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, |client| {
-                assert_eq!(client.value("SELECT LAST_INSERT_ID(41)"), "41");
-                let reply = client.query("SELECT @@last_insert_id");
-                if let Ok(outcomes) = &reply
-                    && let Outcome::Rows(rows) = &outcomes[0]
-                {
-                    assert_eq!(rows.only(), "41");
-                }
-                Heard::of(reply)
-            });
-        }
+fn read_back(at: At) {
+    on_both(|stage, wrong| {
+        let mut hit = stage.client();
+        stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, |client| {
+            assert_eq!(client.value("SELECT LAST_INSERT_ID(41)"), "41");
+            let reply = client.query("SELECT @@last_insert_id");
+            if let Ok(outcomes) = &reply
+                && let Outcome::Rows(rows) = &outcomes[0]
+            {
+                assert_eq!(rows.only(), "41");
+            }
+            Heard::of(reply)
+        });
     });
-}
-
-#[test]
-fn a_read_back() {
-    let at = At::Said(b"LAST_INSERT_ID()");
-    read_back("stages::a_read_back", "stage_read_back", at);
-}
-
-#[test]
-fn the_answer_to_a_read_back() {
-    let at = At::Answered(b"LAST_INSERT_ID()");
-    read_back("stages::the_answer_to_a_read_back", "stage_read_answer", at);
 }
 
 const RESET: &[u8] = b"\x01\0\0\0\x1f";
 
 /// A client that holds a lock gives its session up, and its backend does not answer: the lock is
 /// free all the same, and the client hears of it.
-fn giving_up(test: &str, schema: &'static str, at: At, play: impl Fn(&mut Client) -> Heard + Sync) {
-    on_both(test, schema, 2, |stage| {
-        for wrong in [Silent, Closed] {
-            let mut hit = stage.client();
-            let lock = format!("SELECT GET_LOCK('{}', 30)", stage.schema);
-            assert_eq!(hit.value(&lock), "1");
-            stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, &play);
-            let mut next = stage.real.admin();
-            assert_eq!(next.value(&lock), "1", "{}", stage.say("the lock"));
-        }
+fn giving_up(at: At, play: impl Fn(&mut Client) -> Heard + Sync) {
+    on_both(|stage, wrong| {
+        let mut hit = stage.client();
+        let lock = format!("SELECT GET_LOCK('{}', 30)", stage.schema);
+        assert_eq!(hit.value(&lock), "1");
+        stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, &play);
+        let mut next = stage.real.admin();
+        assert_eq!(next.value(&lock), "1", "{}", stage.say("the lock"));
     });
 }
 
-#[test]
-fn a_reset() {
-    giving_up(
-        "stages::a_reset",
-        "stage_reset",
-        At::Said(RESET),
-        |client| Heard::of(client.run(Command::ResetConnection, b"")),
-    );
+fn reset(client: &mut Client) -> Heard {
+    Heard::of(client.run(Command::ResetConnection, b""))
 }
 
-#[test]
-fn the_answer_to_a_reset() {
-    giving_up(
-        "stages::the_answer_to_a_reset",
-        "stage_reset_answer",
-        At::Answered(RESET),
-        |client| Heard::of(client.run(Command::ResetConnection, b"")),
-    );
-}
-
-#[test]
-fn a_change_of_user() {
-    giving_up(
-        "stages::a_change_of_user",
-        "stage_change",
-        At::Said(RESET),
-        |client| Heard::of(client.change_user(&app())),
-    );
-}
-
-fn preparing(test: &str, schema: &'static str, at: At) {
-    on_both(test, schema, 2, |stage| {
-        for wrong in [Silent, Closed] {
-            let mut hit = stage.client();
-            let point = (at, Passes::Nothing, wrong);
-            let heard = stage.goes_wrong(point, &mut hit, |client| {
-                Heard::of(client.run(Command::StmtPrepare, INSERT.as_bytes()))
-            });
-            heard.must_be(&EITHER);
-            // On a backend that lacks it, in front of its execution.
-            let mut hit = stage.client();
-            let prepared = hit.prepare(INSERT);
-            stage.close_backends();
-            let heard = stage.goes_wrong(point, &mut hit, |client| {
-                Heard::of(client.execute(prepared.id, &[], false))
-            });
-            heard.must_be(&EITHER);
-        }
+fn preparing(at: At) {
+    on_both(|stage, wrong| {
+        let mut hit = stage.client();
+        let point = (at, Passes::Nothing, wrong);
+        let heard = stage.goes_wrong(point, &mut hit, |client| {
+            Heard::of(client.run(Command::StmtPrepare, INSERT.as_bytes()))
+        });
+        heard.must_be(&EITHER);
+        // On a backend that lacks it, in front of its execution.
+        let mut hit = stage.client();
+        let prepared = hit.prepare(INSERT);
+        stage.close_backends();
+        let heard = stage.goes_wrong(point, &mut hit, |client| {
+            Heard::of(client.execute(prepared.id, &[], false))
+        });
+        heard.must_be(&EITHER);
     });
 }
 
-#[test]
-fn the_preparing_of_a_statement() {
-    let at = At::Said(b"1234567");
-    preparing("stages::the_preparing_of_a_statement", "stage_prepare", at);
+/// Makes a test of each stage.
+macro_rules! stages {
+    ($($name:ident: $play:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            $play
+        })*
+    };
 }
 
-#[test]
-fn the_answer_to_the_preparing() {
-    let at = At::Answered(b"1234567");
-    preparing(
-        "stages::the_answer_to_the_preparing",
-        "stage_prepare_answer",
-        at,
-    );
+stages! {
+    the_greeting: opening(|flavour| (greeting(flavour), Passes::Nothing));
+    the_middle_of_the_greeting: opening(|flavour| (greeting(flavour), Passes::Half));
+    the_login: opening(|_| (At::Said(b"app\0"), Passes::Nothing));
+    the_answer_to_the_login: opening(|_| (At::Answered(b"app\0"), Passes::TwoBytes));
+    the_preparation_of_a_backend: opening(|_| (At::Said(b"session_track"), Passes::Nothing));
+    the_answer_to_the_preparation: opening(|_| (At::Answered(b"session_track"), Passes::Half));
+    the_restoring_of_a_session: restored(At::Said(RESTORED), Passes::Nothing, INSERT, &EITHER);
+    // The server tells of a variable that has changed; the statement may stand behind it.
+    the_answer_to_the_restoring: restored(At::Answered(RESTORED), Passes::Nothing, INSERT, &EITHER);
+    the_statement: restored(At::Said(b"1234567"), Passes::Nothing, INSERT, &EITHER);
+    the_answer_to_the_statement:
+        restored(At::Answered(b"1234567"), Passes::Nothing, INSERT, &UNKNOWN);
+    the_header_of_a_reply: restored(At::Heard(b"xxxxxxxx"), Passes::TwoBytes, READ, &UNKNOWN);
+    the_middle_of_a_reply: restored(At::Heard(b"xxxxxxxx"), Passes::Half, READ, &UNKNOWN);
+    the_report_of_a_change: changed();
+    a_commit: commit(At::Said(b"COMMIT"), 0);
+    the_answer_to_a_commit: commit(At::Answered(b"COMMIT"), 1);
+    a_read_back: read_back(At::Said(b"LAST_INSERT_ID()"));
+    the_answer_to_a_read_back: read_back(At::Answered(b"LAST_INSERT_ID()"));
+    a_reset: giving_up(At::Said(RESET), reset);
+    the_answer_to_a_reset: giving_up(At::Answered(RESET), reset);
+    a_change_of_user: giving_up(At::Said(RESET), |client| {
+        Heard::of(client.change_user(&app()))
+    });
+    the_preparing_of_a_statement: preparing(At::Said(b"1234567"));
+    the_answer_to_the_preparing: preparing(At::Answered(b"1234567"));
 }

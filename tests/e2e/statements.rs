@@ -1,12 +1,11 @@
 //! Many clients, few backends: everybody gets the right answers.
 
-use crate::world::{app, direct, fresh_schema, here, login, server, through};
+use crate::world::*;
 use std::collections::HashSet;
-use wire::command::Command;
 
 #[test]
 fn two_hundred_clients_on_four_backends_get_their_own_answers() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     fresh_schema(real, "crowd");
     real.execute(&["CREATE TABLE crowd.t (tag VARCHAR(40)) ENGINE=InnoDB"]);
     let way = through(real, 4);
@@ -41,17 +40,15 @@ fn two_hundred_clients_on_four_backends_get_their_own_answers() {
     let threads = clients[0].value(
         "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app' AND db = 'crowd'",
     );
-    if !direct() {
-        assert!(
-            threads.parse::<usize>().unwrap() <= 4,
-            "{threads} connections at the server"
-        );
-    }
+    assert!(
+        threads.parse::<usize>().unwrap() <= 4,
+        "{threads} connections at the server"
+    );
 }
 
 #[test]
 fn a_client_that_leaves_while_its_statement_runs_harms_nobody() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut stays = login(&way, &app());
     for round in 0..10 {
@@ -70,7 +67,7 @@ fn a_client_that_leaves_while_its_statement_runs_harms_nobody() {
 
 #[test]
 fn statements_may_come_byte_by_byte() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app());
     let mut other = login(&way, &app());

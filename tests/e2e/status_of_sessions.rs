@@ -1,28 +1,28 @@
 //! Counts and facts that a session gathers about itself, and settings of several statements in one
 //! text.
 
-use crate::world::{app, here, login, mysql_with_gtids, server, start_pool};
+use crate::world::*;
 
 #[test]
 fn flush_status_pins_by_its_name() {
-    let Some(real) = here(server) else { return };
-    let pool = start_pool(real, "flushes.toml", "backends_max = 2\ngroups = 1");
+    let Some(real) = pooled(server) else { return };
+    let pool = fresh_pool(real, "backends_max = 2\ngroups = 1");
     let mut client = login(&pool.address, &app());
     client.must("FLUSH TABLES");
     client.must("FLUSH STATUS");
     let said = pool.wait_for_census("statements: 2,").unwrap();
-    assert!(said.contains("{\"session_status\": 1}"), "{said}");
+    assert!(said.contains("{session_status: 1}"), "{said}");
 }
 
 /// A server that numbers its changes: MySQL shows the numbers that are in use as a global value,
 /// and as one of each session, which none can set.
 #[test]
 fn a_change_under_way_is_no_global_value_that_sessions_begin_with() {
-    let Some(real) = mysql_with_gtids("changes_under_way") else {
+    let Some(real) = pooled(mysql_with_gtids) else {
         return;
     };
     real.create_user("app", "app");
-    let pool = start_pool(&real, "numbers.toml", "backends_max = 1\ngroups = 1");
+    let pool = fresh_pool(&real, "backends_max = 1\ngroups = 1");
     let mut before = login(&pool.address, &app());
     before.must("SELECT 1");
     let mut owner = real.admin();

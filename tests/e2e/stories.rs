@@ -6,15 +6,16 @@
 //! with `ONRAMP_LATE` set each step waits until the pool has asked what it wants to know about the
 //! one before.
 
-use crate::world::{direct, fresh_schema, start_pool, tls};
+use crate::world::*;
 use std::collections::HashMap;
-use std::path::Path;
-use testkit::client::Client;
-use testkit::onramp::Pool;
 use testkit::oracle::Reply;
-use testkit::real::Real;
 use testkit::story::{Story, judge, parse, tell};
 
+/// Error by which MySQL ends a definition, or ANALYZE TABLE, that waits in a circle with others,
+/// such as those of other tests: a story that differs in it is told again.
+const DEADLOCK: &str = "Deadlock found when trying to get lock";
+/// Times that a story is told again.
+const RETOLD_MAX: usize = 5;
 /// Looks for clients of a story that has been told, until there are none.
 const LOOKS_MAX: usize = 1_000_000;
 
@@ -44,7 +45,8 @@ stories! {
     equal_values found kills last_prepared long_user_variables mariadb_capabilities mysql_only
     names no_schema_capability older_warnings pins prefix_commands prepared_statements protocol
     query_attributes reset_connection restored_sessions roles session_reports sessions
-    status_of_sessions timeouts transactions unset_user_variables variables wide_character_sets
+    status_of_sessions stored_code timeouts transactions unset_user_variables variables
+    wide_character_sets
 }
 
 fn folder() -> std::path::PathBuf {
@@ -83,8 +85,17 @@ fn told(file: &str, server: fn(&str) -> Option<&'static Real>) {
     let mut pools = Pools::new();
     let mut failures = String::new();
     for (story, replies) in stories.iter().zip(&directly) {
-        let pooled = (!direct()).then(|| told_to_pool(real, &schema, story, &mut pools));
-        failures += &judge(&path, story, replies, pooled.as_deref());
+        let pooled = told_to_pool(real, &schema, story, &mut pools);
+        let mut differs = judge(&path, story, replies, Some(&pooled));
+        for _ in 0..RETOLD_MAX {
+            if !differs.contains(DEADLOCK) {
+                break;
+            }
+            let replies = told_directly(real, &schema, story);
+            let pooled = told_to_pool(real, &schema, story, &mut pools);
+            differs = judge(&path, story, &replies, Some(&pooled));
+        }
+        failures += &differs;
     }
     let server = real.flavour();
     assert!(
@@ -109,16 +120,30 @@ fn told_directly(real: &Real, schema: &str, story: &Story) -> Vec<Reply> {
 }
 
 fn told_to_pool(real: &Real, schema: &str, story: &Story, pools: &mut Pools) -> Vec<Reply> {
-    let count = pools.len();
     let (backends, settings) = (story.backends, &story.settings);
     let settings = format!("backends_max = {backends}\ngroups = 1\n{settings}");
     let pool = pools.entry(settings).or_insert_with_key(|settings| {
         let extra = format!("{settings}{}", tls(real, "optional"));
-        start_pool(real, &format!("{schema}_{count}.toml"), &extra)
+        fresh_pool(real, &extra)
     });
     fresh_schema(real, schema);
+    forget_code(pool, schema);
     let how = (story, schema, is_late());
     tell(&mut real.admin(), &pool.address, Some(pool), how)
+}
+
+/// Has a pool look at all stored code: that of the story before is gone, and no statement through
+/// the pool has said so.
+fn forget_code(pool: &Pool, schema: &str) {
+    let mut client = Client::connect(&pool.address, &Account::new("app", "app")).unwrap();
+    let drop = format!("DROP VIEW IF EXISTS {schema}.no_view");
+    // On MySQL it may be the victim of a deadlock with definitions of other tests.
+    let is_dropped = (0..LOOKS_MAX).any(|_| {
+        let outcomes = client.query(&drop).unwrap();
+        !matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 1213)
+    });
+    assert!(is_dropped, "{drop}");
+    pool.wait_for_definitions().unwrap();
 }
 
 /// Waits until the server has ended the connections of a story's clients: their locks and tables

@@ -4,10 +4,9 @@
 //! Where sysbench is not installed these tests skip; what it is known to print is tested in the
 //! crate.
 
-use crate::world::{binary, found, here};
+use crate::world::*;
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Output, Stdio};
-use testkit::real::{Real, skipped};
 
 /// A server, and the options in front of those of the workload.
 pub(crate) struct Stage {
@@ -179,7 +178,7 @@ fn own_option(script: &str) -> &'static str {
 
 #[test]
 fn statements_and_counts_are_those_of_the_real_sysbench() {
-    let Some(stage) = here(Stage::new) else {
+    let Some(stage) = pooled(Stage::new) else {
         return;
     };
     let mut seed = 1;
@@ -266,7 +265,7 @@ const EDGES: [u32; 16] = [
 
 #[test]
 fn rows_are_drawn_as_the_real_sysbench_draws_them() {
-    let Some(stage) = here(Stage::new) else {
+    let Some(stage) = pooled(Stage::new) else {
         return;
     };
     let mut seen: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -304,7 +303,7 @@ fn form(report: &str) -> Vec<String> {
 
 #[test]
 fn the_report_has_the_real_one_s_form_and_columns() {
-    let Some(stage) = here(Stage::new) else {
+    let Some(stage) = pooled(Stage::new) else {
         return;
     };
     for more in [
@@ -361,7 +360,7 @@ fn numbers(output: &str, label: &str) -> Vec<f64> {
 
 #[test]
 fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does() {
-    let Some(stage) = here(Stage::new) else {
+    let Some(stage) = pooled(Stage::new) else {
         return;
     };
     let options = [
@@ -421,7 +420,7 @@ fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does()
 
 #[test]
 fn exit_statuses_are_those_of_the_real_sysbench() {
-    let Some(stage) = here(Stage::new) else {
+    let Some(stage) = pooled(Stage::new) else {
         return;
     };
     for (script, more, command) in [
@@ -488,7 +487,7 @@ OLTP test statistics:
 
 #[test]
 fn a_line_of_0_5_runs_and_reports_as_0_5_did() {
-    let Some(stage) = here(Stage::new) else {
+    let Some(stage) = pooled(Stage::new) else {
         return;
     };
     let options = [
@@ -516,7 +515,7 @@ fn a_line_of_0_5_runs_and_reports_as_0_5_did() {
 
 #[test]
 fn rows_in_bulk_are_sent_as_the_real_sysbench_sends_them() {
-    let Some(stage) = here(Stage::new) else {
+    let Some(stage) = pooled(Stage::new) else {
         return;
     };
     stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup");

@@ -1,12 +1,7 @@
 //! Timeouts that a session knows, kept by the pool as by a server.
 
 use crate::compare::{Story, same_on_both};
-use crate::world::{app, both_servers, found, here, login, server, start_pool, through};
-use testkit::client::{Client, ClientError};
-use testkit::real::Real;
-use testkit::reply::Outcome;
-use wire::capabilities as cap;
-use wire::command::Command;
+use crate::world::*;
 
 /// Messages to a client until its connection ends, and its end: in order, or by a reset.
 fn last_words(client: &mut Client) -> Vec<String> {
@@ -43,11 +38,10 @@ fn a_killed_client_is_closed_as_by_its_server() {
 /// Clients of which one always has the only backend, in a transaction that is soon over.
 #[test]
 fn short_transactions_one_behind_the_other_are_not_too_long() {
-    let test = "short_transactions";
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let user = "transaction_ms_max = 1000";
         let extra = format!("backends_max = 1\ngroups = 1\n{user}");
-        let pool = start_pool(real, &format!("{test}.toml"), &extra);
+        let pool = fresh_pool(real, &extra);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -74,7 +68,7 @@ fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobod
         return;
     };
     real.create_user("app", "app");
-    let pool = start_pool(&real, "timeouts.toml", "backends_max = 2\ngroups = 1");
+    let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1");
     let mut interactive = login(&pool.address, &app().with(cap::INTERACTIVE));
     assert_eq!(interactive.value("SELECT @@wait_timeout"), "600");
     for _ in 0..4 {
@@ -89,7 +83,7 @@ fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobod
 
 #[test]
 fn a_client_that_only_pings_is_not_idle() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let mut pings = login(&way, &app());
     pings.must("SET wait_timeout = 1");
@@ -104,7 +98,7 @@ fn a_client_that_only_pings_is_not_idle() {
 
 #[test]
 fn a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut slow = login(&way, &app().schema("shop"));
     slow.must("SET net_write_timeout = 1");
@@ -124,7 +118,7 @@ fn a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off() {
 
 #[test]
 fn a_client_that_stops_amid_a_command_is_cut_off() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     for more in [0, cap::COMPRESS] {
         let mut stops = login(&way, &app().with(more));
@@ -141,7 +135,7 @@ fn a_client_that_stops_amid_a_command_is_cut_off() {
 
 #[test]
 fn a_client_that_stops_amid_its_file_is_cut_off() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     crate::world::fresh_schema(real, "amid_file");
     let way = through(real, 1);
     let account = app().schema("amid_file").with(cap::LOCAL_FILES);

@@ -3,22 +3,14 @@
 
 use crate::compare::{same, same_on};
 use crate::compressed::tell_of_everything;
-use crate::world::{
-    HOLD, SHA_PASSWORD, app, fresh_schema, here, login, mysql, pooled, pooled_servers, says,
-    server, start_pool, start_pool_with, through, tls,
-};
-use reactor::Address;
+use crate::world::*;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConnection, Stream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command as Program, Output, Stdio};
-use testkit::client::{ANSWER_MAX, Client, ClientError};
-use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
-use testkit::talk::Account;
+use testkit::client::ANSWER_MAX;
 use wire::auth::{Plugin, native};
-use wire::capabilities as cap;
 use wire::client_login::{COLLATION, put_tls_request};
 use wire::handshake::{Greeting, Login};
 use wire::packet::HEADER_LEN;
@@ -49,7 +41,7 @@ fn replies_under_tls_are_those_of_the_server_itself() {
 
 #[test]
 fn replies_under_tls_are_those_of_mysql_itself() {
-    let Some(real) = here(mysql) else { return };
+    let Some(real) = pooled(mysql) else { return };
     same_on(real, "tls", 2, |story| {
         for more in [0, cap::LOCAL_FILES, cap::COMPRESS] {
             let account = secured().plugin(Plugin::CachingSha2).with(more);
@@ -60,7 +52,7 @@ fn replies_under_tls_are_those_of_mysql_itself() {
 
 #[test]
 fn messages_of_any_length_go_both_ways() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     for more in [0, cap::COMPRESS] {
         let mut client = login(&way, &secured().with(more));
@@ -131,9 +123,8 @@ fn the_certificate_is_proven_by_the_password() {
 
 #[test]
 fn full_authentication_takes_the_password_under_tls() {
-    let test = "full_authentication_takes_the_password_under_tls";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "optional");
+    let pool = start_tls_pool(real, "optional");
     // Its password is known as a hash of the other plugin alone: the first login is a full one.
     let mut account = Account::new("hashed_sha", "password").with(cap::SSL);
     account.plugin = Some(Plugin::CachingSha2);
@@ -160,9 +151,9 @@ fn refused(address: &Address, account: &Account) -> u16 {
     }
 }
 
-fn start_tls_pool(real: &Real, name: &str, mode: &str) -> Pool {
+fn start_tls_pool(real: &Real, mode: &str) -> Pool {
     let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, mode));
-    start_pool(real, &format!("{name}.toml"), &extra)
+    fresh_pool(real, &extra)
 }
 
 #[test]
@@ -197,7 +188,7 @@ fn required_means_that_a_login_in_clear_is_refused() {
 /// A server's own words about a login in clear where TLS is required.
 #[test]
 fn the_servers_refuse_a_login_in_clear_in_the_same_words() {
-    let Some(real) = here(mysql) else { return };
+    let Some(real) = pooled(mysql) else { return };
     let mut admin = real.admin();
     admin.must("SET GLOBAL require_secure_transport = ON");
     let account = app().plugin(Plugin::CachingSha2).without(cap::SSL);
@@ -294,9 +285,8 @@ fn answer_of(tls: &mut ClientConnection, stream: &mut TcpStream) -> u8 {
 
 #[test]
 fn the_request_and_the_handshake_may_be_cut_anywhere() {
-    let test = "the_request_and_the_handshake_may_be_cut_anywhere";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "required");
+    let pool = start_tls_pool(real, "required");
     let bytewise = |stream: &mut TcpStream, bytes: &[u8]| {
         for byte in bytes {
             stream.write_all(&[*byte]).unwrap();
@@ -337,9 +327,8 @@ fn the_request_and_the_handshake_may_be_cut_anywhere() {
 /// The login in one segment with the end of the handshake, and commands behind it.
 #[test]
 fn the_login_may_come_with_the_end_of_the_handshake() {
-    let test = "the_login_may_come_with_the_end_of_the_handshake";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "required");
+    let pool = start_tls_pool(real, "required");
     for version in [&TLS12, &TLS13] {
         let mut raw = Raw::new(&pool.address);
         let mut tls = testkit::tls::client(&[version]);
@@ -364,9 +353,8 @@ fn the_login_may_come_with_the_end_of_the_handshake() {
 /// connection: it is no TLS.
 #[test]
 fn what_is_injected_in_front_of_tls_is_never_a_login() {
-    let test = "what_is_injected_in_front_of_tls_is_never_a_login";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "optional");
+    let pool = start_tls_pool(real, "optional");
     for in_one_write in [true, false] {
         let mut raw = Raw::new(&pool.address);
         let login = raw.login("app", "app", 2);
@@ -392,9 +380,8 @@ fn what_is_injected_in_front_of_tls_is_never_a_login() {
 
 #[test]
 fn what_is_no_tls_ends_that_connection_alone() {
-    let test = "what_is_no_tls_ends_that_connection_alone";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "optional");
+    let pool = start_tls_pool(real, "optional");
     let mut hello = Vec::new();
     testkit::tls::client(&[&TLS13])
         .write_tls(&mut hello)
@@ -451,7 +438,7 @@ fn a_handshake_that_does_not_end_is_ended_in_time() {
         "groups = 1\nbackends_max = 2\nlogin_ms_max = 1000\n{}",
         tls(real, "required")
     );
-    let pool = start_pool(real, "tls_late.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let mut late: Vec<Raw> = (0..20).map(|_| Raw::new(&pool.address)).collect();
     for raw in &mut late {
         let request = raw.request.clone();
@@ -468,9 +455,8 @@ fn a_handshake_that_does_not_end_is_ended_in_time() {
 /// True if it says goodbye or not, what a client leaves is taken back.
 #[test]
 fn clients_may_leave_without_a_word() {
-    let test = "clients_may_leave_without_a_word";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "optional");
+    let pool = start_tls_pool(real, "optional");
     for announced in [true, false] {
         let mut raw = Raw::new(&pool.address);
         let mut tls = testkit::tls::client(&[&TLS13]);
@@ -499,7 +485,7 @@ fn clients_may_leave_without_a_word() {
 /// A client that is closed while it runs a statement takes its transaction along.
 #[test]
 fn a_client_that_leaves_amid_a_transaction_loses_it() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     fresh_schema(real, "tls_gone");
     let way = through(real, 2);
     let mut other = login(&way, &secured().schema("tls_gone"));
@@ -516,7 +502,7 @@ fn a_client_that_leaves_amid_a_transaction_loses_it() {
 /// Many logins at once are all served, handshake by handshake.
 #[test]
 fn a_storm_of_handshakes_is_served() {
-    let Some(real) = here(server) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let address: Address = (*way).clone();
     let threads: Vec<_> = (0..8)
@@ -554,7 +540,7 @@ fn s_client(at: &str, more: &str) -> Program {
 fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
     let test = "openssl_speaks_it_in_both_versions_and_verifies_the_certificate";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "optional");
+    let pool = start_tls_pool(real, "optional");
     let at = format!("127.0.0.1:{}", port_of(&pool.address));
     let ca = real.folder().join("cert.pem");
     for version in ["-tls1_2", "-tls1_3"] {
@@ -645,7 +631,7 @@ fn openssl_changes_keys_and_is_refused_another_handshake() {
     let Some(real) = pooled(server) else { return };
     // Its orders take as long as they take.
     let settings = format!("login_ms_max = 600000\n{}", tls(real, "optional"));
-    let pool = start_pool(real, "tls_openssl.toml", &settings);
+    let pool = fresh_pool(real, &settings);
     let at = format!("127.0.0.1:{}", port_of(&pool.address));
     let Ok(mut openssl) = Openssl::start(&at, "-tls1_3") else {
         return skipped(test, "openssl is not installed");
@@ -686,7 +672,7 @@ fn mariadb(port: &str, more: &[&str]) -> std::io::Result<Output> {
 fn the_mariadb_command_line_verifies_the_certificate() {
     let test = "the_mariadb_command_line_verifies_the_certificate";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "required");
+    let pool = start_tls_pool(real, "required");
     let port = port_of(&pool.address);
     let ca = format!("--ssl-ca={}", real.folder().join("cert.pem").display());
     let run = |more: &[&str]| mariadb(&port, more);
@@ -776,7 +762,7 @@ fn passes(test: &str, program: &str, arguments: &[&str]) -> bool {
 fn pymysql_verifies_the_certificate() {
     let test = "pymysql_verifies_the_certificate";
     let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, test, "required");
+    let pool = start_tls_pool(real, "required");
     let ca = real.folder().join("cert.pem").display().to_string();
     passes(test, PYMYSQL, &[&port_of(&pool.address), &ca, SHA_PASSWORD]);
 }
@@ -824,7 +810,7 @@ fn the_password_itself_is_taken_under_tls_alone() {
             "groups = 1\nbackends_max = 2\n{}\n{user}",
             tls(real, "optional")
         );
-        let pool = start_pool(real, &format!("{test}.toml"), &extra);
+        let pool = fresh_pool(real, &extra);
         let port = port_of(&pool.address);
         let ca = real.folder().join("cert.pem").display().to_string();
         // MariaDB's own client sends it when it is asked to.

@@ -1,13 +1,11 @@
 //! `onramp top` in a terminal: its keys, its width, and the modes that it leaves behind.
 
-use crate::world::{binary, direct};
+use crate::world::*;
 use rustix::process::Signal;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
 use testkit::output::Output;
-use testkit::real::skipped;
 use testkit::terminal::{InTerminal, Terminal};
 
 /// A statement of the picture that is longer than a narrow terminal is wide.
@@ -77,18 +75,8 @@ fn start(page: &Page) -> (Terminal, InTerminal, String) {
     (terminal, top, modes)
 }
 
-fn is_skipped(test: &str) -> bool {
-    if direct() {
-        skipped(test, "it is about the pool");
-    }
-    direct()
-}
-
 #[test]
 fn top_ends_by_its_key_and_leaves_the_terminal_as_it_was() {
-    if is_skipped("top_ends_by_its_key") {
-        return;
-    }
     for key in ["q", "Q"] {
         let (mut terminal, top, modes) = start(&page(usize::MAX));
         // What asks a pool for something does nothing here.
@@ -103,9 +91,6 @@ fn top_ends_by_its_key_and_leaves_the_terminal_as_it_was() {
 
 #[test]
 fn top_ends_by_signals_and_leaves_the_terminal_as_it_was() {
-    if is_skipped("top_ends_by_signals") {
-        return;
-    }
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         let (terminal, top, modes) = start(&page(usize::MAX));
         top.signal(signal);
@@ -116,9 +101,6 @@ fn top_ends_by_signals_and_leaves_the_terminal_as_it_was() {
 
 #[test]
 fn top_ends_while_the_pool_does_not_answer() {
-    if is_skipped("top_ends_while_the_pool_does_not_answer") {
-        return;
-    }
     let page = page(2);
     let (mut terminal, top, modes) = start(&page);
     let question = page.unanswered.recv_timeout(LIMIT).unwrap();
@@ -130,9 +112,6 @@ fn top_ends_while_the_pool_does_not_answer() {
 
 #[test]
 fn top_gives_the_terminal_back_while_it_is_stopped() {
-    if is_skipped("top_gives_the_terminal_back") {
-        return;
-    }
     let (mut terminal, top, modes) = start(&page(2));
     top.signal(Signal::TSTP);
     top.wait_until_stopped();
@@ -157,9 +136,6 @@ fn line(output: &Output, from: usize) -> String {
 
 #[test]
 fn top_is_as_wide_as_its_terminal_is_now() {
-    if is_skipped("top_is_as_wide_as_its_terminal") {
-        return;
-    }
     let (terminal, top, _) = start(&page(2));
     for columns in [80, 120] {
         let before = terminal.output().count();
@@ -174,9 +150,6 @@ fn top_is_as_wide_as_its_terminal_is_now() {
 
 #[test]
 fn top_goes_on_without_keys() {
-    if is_skipped("top_goes_on_without_keys") {
-        return;
-    }
     let page = page(usize::MAX);
     let terminal = Terminal::new(200, 50);
     let modes = terminal.modes();
@@ -192,9 +165,6 @@ fn top_goes_on_without_keys() {
 
 #[test]
 fn top_ends_where_the_pool_has_no_figures() {
-    if is_skipped("top_ends_where_the_pool_has_no_figures") {
-        return;
-    }
     let page = page_after(usize::MAX, 0);
     let ran = testkit::onramp::run(binary(), &["top", &page.address], LIMIT);
     assert_eq!(ran.status.code(), Some(1));

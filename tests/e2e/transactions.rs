@@ -1,6 +1,6 @@
 //! Transactions: their own backend, their isolation, their end.
 
-use crate::world::{HOLD, app, fresh_schema, login, pooled_servers, start_pool};
+use crate::world::*;
 
 /// Clients that leave in a transaction, one behind the other, in front of one backend: what they
 /// have not committed is gone, and the backend serves the next client.
@@ -9,11 +9,7 @@ fn a_client_that_leaves_in_a_transaction_leaves_its_backend_to_others() {
     let test = "leaves_in_transaction";
     for real in pooled_servers() {
         fresh_schema(real, test);
-        let pool = start_pool(
-            real,
-            &format!("{test}.toml"),
-            "backends_max = 1\ngroups = 1",
-        );
+        let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
         let new = || login(&pool.address, &app().schema(test));
         let mut stays = new();
         stays.must("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)");

@@ -1,15 +1,11 @@
 //! Code that no statement's text shows: what triggers, views and columns do to their session must
 //! not reach another client, though no tracker reports it.
 //!
-//! In every story one client runs such code and another one asks for what it left, with one backend
-//! for both where the other is to be shut out, and with two where it is to be served elsewhere.
+//! Each way to hide code is told in `tests/stories/stored_code.story`; here it is there before the
+//! pool, made while statements wait, or not shown to the pool's account.
 
-use crate::world::{HOLD, app, config, config_file, direct, found, fresh_schema, login};
-use crate::world::{binary, start_pool};
+use crate::world::*;
 use std::sync::OnceLock;
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
 
 const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 500";
 const TWO: &str = "groups = 1\nbackends_max = 2";
@@ -18,9 +14,6 @@ const TWO: &str = "groups = 1\nbackends_max = 2";
 /// bear the same names.
 pub(crate) fn servers(test: &str) -> Vec<&'static Real> {
     static SERVERS: [OnceLock<Result<Real, String>>; 2] = [OnceLock::new(), OnceLock::new()];
-    if direct() {
-        return Vec::new();
-    }
     let start = |started: Result<Real, String>| {
         let real = started?;
         real.create_user("app", "app");
@@ -39,172 +32,13 @@ pub(crate) fn join(pool: &Pool, schema: &str) -> Client {
     login(&pool.address, &app().schema(schema))
 }
 
-/// Statements that make the code, run it, and ask then: by the one who ran it, and by another
-/// client.
-struct Story {
-    name: &'static str,
-    only: Option<Flavour>,
-    makes: &'static [&'static str],
-    runs: &'static str,
-    fails: bool,
-    asks: &'static str,
-    own: &'static str,
-    others: &'static str,
-}
-
-const STORY: Story = Story {
-    name: "",
-    only: None,
-    makes: &[],
-    runs: "INSERT INTO t (v) VALUES (1)",
-    fails: false,
-    asks: "",
-    own: "",
-    others: "",
-};
-
-/// Each story has a lock of its own name: connections of the one before may not be gone yet.
+/// Each test has a lock of its own name: connections of the one before may not be gone yet.
 fn named(sql: &str, schema: &str) -> String {
     sql.replace("'LOCK'", &format!("'{schema}'"))
 }
 
 const TAKES: &str = "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW DO GET_LOCK('LOCK', 10)";
 const HELD: &str = "SELECT IS_USED_LOCK('LOCK') <=> CONNECTION_ID()";
-
-const STORIES: [Story; 12] = [
-    Story {
-        name: "trigger_lock",
-        makes: &[TAKES],
-        asks: HELD,
-        own: "1",
-        others: "0",
-        ..STORY
-    },
-    Story {
-        name: "trigger_into",
-        makes: &[
-            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW BEGIN SELECT NEW.v INTO @seen; END",
-        ],
-        asks: "SELECT IFNULL(@seen, 'none')",
-        own: "1",
-        others: "none",
-        ..STORY
-    },
-    Story {
-        name: "quotes_in_a_name",
-        makes: &[
-            "CREATE TABLE ```t``` (v INT)",
-            "CREATE TRIGGER tr AFTER INSERT ON ```t``` FOR EACH ROW
-                BEGIN SELECT NEW.v INTO @seen; END",
-        ],
-        runs: "INSERT INTO ```t``` VALUES (1)",
-        asks: "SELECT IFNULL(@seen, 'none')",
-        own: "1",
-        others: "none",
-        ..STORY
-    },
-    Story {
-        name: "trigger_assigns",
-        makes: &["CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = (@seen := 7)"],
-        asks: "SELECT IFNULL(@seen, 'none')",
-        own: "7",
-        others: "none",
-        ..STORY
-    },
-    Story {
-        name: "trigger_calls",
-        makes: &[
-            "CREATE PROCEDURE deep(a INT) BEGIN SET a = a + 1; SELECT a INTO @seen; END",
-            "CREATE FUNCTION middle(a INT) RETURNS INT BEGIN CALL deep(a); RETURN a; END",
-            "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = middle(NEW.v)",
-        ],
-        asks: "SELECT IFNULL(@seen, 'none')",
-        own: "2",
-        others: "none",
-        ..STORY
-    },
-    Story {
-        name: "trigger_writes",
-        makes: &[
-            "CREATE TABLE u (v INT)",
-            "CREATE TRIGGER last AFTER INSERT ON u FOR EACH ROW DO GET_LOCK('LOCK', 10)",
-            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO u VALUES (NEW.v)",
-        ],
-        asks: HELD,
-        own: "1",
-        others: "0",
-        ..STORY
-    },
-    Story {
-        name: "view_of_a_function",
-        makes: &[
-            "CREATE FUNCTION takes() RETURNS INT RETURN GET_LOCK('LOCK', 10)",
-            "CREATE VIEW w AS SELECT takes() AS a",
-            "CREATE VIEW vw AS SELECT a FROM w",
-        ],
-        runs: "SELECT * FROM vw",
-        asks: HELD,
-        own: "1",
-        others: "0",
-        ..STORY
-    },
-    Story {
-        name: "view_to_write_through",
-        makes: &["CREATE VIEW vw AS SELECT v FROM t", TAKES],
-        runs: "INSERT INTO vw VALUES (5)",
-        asks: HELD,
-        own: "1",
-        others: "0",
-        ..STORY
-    },
-    Story {
-        name: "trigger_fails",
-        only: Some(Flavour::MariaDb),
-        makes: &[
-            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW BEGIN SET @@max_error_count = 0; \
-             SET @@div_precision_increment = 9; SIGNAL SQLSTATE '45000'; END",
-        ],
-        fails: true,
-        asks: "SELECT @@div_precision_increment",
-        own: "9",
-        others: "4",
-        ..STORY
-    },
-    Story {
-        name: "trigger_sequence",
-        only: Some(Flavour::MariaDb),
-        makes: &[
-            "CREATE SEQUENCE s",
-            "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = NEXTVAL(s)",
-        ],
-        asks: "SELECT IFNULL(LASTVAL(s) > 0, 'none')",
-        own: "1",
-        others: "none",
-        ..STORY
-    },
-    Story {
-        name: "default_sequence",
-        only: Some(Flavour::MariaDb),
-        makes: &[
-            "CREATE SEQUENCE s",
-            "ALTER TABLE t ADD COLUMN w INT DEFAULT (NEXT VALUE FOR s)",
-        ],
-        asks: "SELECT IFNULL(LASTVAL(s) > 0, 'none')",
-        own: "1",
-        others: "none",
-        ..STORY
-    },
-    Story {
-        name: "computed_column",
-        only: Some(Flavour::MariaDb),
-        makes: &["ALTER TABLE t ADD COLUMN w INT AS (@seen := 3) VIRTUAL"],
-        runs: "SELECT w FROM t",
-        asks: "SELECT IFNULL(@seen, 'none')",
-        own: "3",
-        others: "none",
-        ..STORY
-    },
-];
 
 /// A schema with a table of two rows.
 fn prepare(real: &Real, schema: &str) {
@@ -223,52 +57,6 @@ fn make(real: &Real, schema: &str, makes: &[&str]) {
     });
 }
 
-fn run(client: &mut Client, story: &Story) {
-    let reply = format!("{:?}", client.query(story.runs).unwrap());
-    assert_eq!(
-        reply.contains("Failed"),
-        story.fails,
-        "{}: {reply}",
-        story.name
-    );
-}
-
-/// Code that was there when the pool started is known from the first statement on.
-#[test]
-fn what_triggers_and_views_leave_reaches_nobody_else() {
-    for real in servers("what_triggers_and_views_leave_reaches_nobody_else") {
-        let fits = |story: &&Story| story.only.is_none_or(|only| only == real.flavour());
-        for story in STORIES.iter().filter(fits) {
-            let schema = format!("hidden_{}", story.name);
-            prepare(real, &schema);
-            make(real, &schema, story.makes);
-            let pool = start_pool(real, &format!("{schema}.toml"), TWO);
-            let (mut one, mut other) = (join(&pool, &schema), join(&pool, &schema));
-            for _ in 0..2 {
-                run(&mut one, story);
-                assert_eq!(
-                    other.value(&named(story.asks, &schema)),
-                    story.others,
-                    "{schema}"
-                );
-            }
-            assert_eq!(
-                one.value(&named(story.asks, &schema)),
-                story.own,
-                "{schema}"
-            );
-            drop(pool);
-            let pool = start_pool(real, &format!("{schema}1.toml"), ONE);
-            let (mut one, mut other) = (join(&pool, &schema), join(&pool, &schema));
-            run(&mut one, story);
-            assert_eq!(other.failure("SELECT 1").code, 9501, "{schema}");
-            pool.ask_for_report();
-            pool.wait_for("pinned now: {\"triggers_and_views\": 1}")
-                .unwrap();
-        }
-    }
-}
-
 /// Code that a client defines through the pool counts for everybody's next statement; so does what
 /// was prepared before, and what is taken away again.
 #[test]
@@ -276,7 +64,7 @@ fn code_that_is_defined_through_the_pool_counts_at_once() {
     for real in servers("code_that_is_defined_through_the_pool_counts_at_once") {
         prepare(real, "hidden_made");
         let held = named(HELD, "hidden_made");
-        let pool = start_pool(real, "hidden_made.toml", TWO);
+        let pool = fresh_pool(real, TWO);
         let (mut makes, mut writes) = (join(&pool, "hidden_made"), join(&pool, "hidden_made"));
         let insert = writes.prepare("INSERT INTO t (v) VALUES (1)").id;
         writes.execute(insert, &[], false).unwrap();
@@ -320,7 +108,7 @@ fn a_statement_that_waited_is_judged_again() {
     for real in servers("a_statement_that_waited_is_judged_again") {
         prepare(real, "hidden_waited");
         let extra = "groups = 1\nbackends_max = 1\nwait_ms_max = 20000";
-        let pool = start_pool(real, "hidden_waited.toml", extra);
+        let pool = fresh_pool(real, extra);
         let mut makes = join(&pool, "hidden_waited");
         let mut writes = join(&pool, "hidden_waited");
         makes.must(HOLD);
@@ -334,7 +122,7 @@ fn a_statement_that_waited_is_judged_again() {
             waiting.join().unwrap();
         });
         pool.ask_for_report();
-        pool.wait_for("pinned now: {\"triggers_and_views\": 1}")
+        pool.wait_for("pinned now: {triggers_and_views: 1}")
             .unwrap();
     }
 }
@@ -356,7 +144,7 @@ fn harmless_code_pins_nobody() {
                 "CREATE VIEW vw AS SELECT half(v) AS h FROM t",
             ],
         );
-        let pool = start_pool(real, "hidden_harmless.toml", ONE);
+        let pool = fresh_pool(real, ONE);
         let mut one = join(&pool, "hidden_harmless");
         let mut other = join(&pool, "hidden_harmless");
         for _ in 0..3 {
@@ -379,7 +167,7 @@ fn the_policy_decides_about_triggers_and_views() {
         let held = named(HELD, "hidden_policy");
         let insert = "INSERT INTO t (v) VALUES (1)";
         for setting in ["stored_code = \"trust\"", "stored_code_refresh_s = 0"] {
-            let pool = start_pool(real, "hidden_off.toml", &format!("{ONE}\n{setting}"));
+            let pool = fresh_pool(real, &format!("{ONE}\n{setting}"));
             let (mut one, mut other) = (join(&pool, "hidden_policy"), join(&pool, "hidden_policy"));
             one.must(insert);
             assert_eq!(other.value(&held), "1", "{setting}: as the settings say");
@@ -420,7 +208,7 @@ fn what_the_account_may_not_see_is_said() {
         let mut one = join(&pool, "hidden_dark");
         one.must("SELECT * FROM vw");
         pool.ask_for_report();
-        pool.wait_for("pinned now: {\"triggers_and_views\": 1}")
+        pool.wait_for("pinned now: {triggers_and_views: 1}")
             .unwrap();
         drop(pool);
         // Another account may look in its place.

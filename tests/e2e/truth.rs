@@ -3,10 +3,8 @@
 //! `ONRAMP_WRITE=1` writes the page instead (`tests/pages/trackers.md`); the sections of servers
 //! that are not there stay as they are.
 
-use crate::world::found;
-use std::path::{Path, PathBuf};
+use crate::world::*;
 use std::sync::Mutex;
-use testkit::real::{Real, skipped};
 use testkit::truth::{conditions, cover, examine, page, server_of};
 
 /// The page is one file, whatever the number of tests that write it.

@@ -1,14 +1,13 @@
 //! SET of variables to the values that they have: the pool answers, and clients see what a server
 //! says.
 
-use crate::world::{app, direct, login, pooled_servers, server, start_pool};
-use wire::capabilities as cap;
+use crate::world::*;
 
 #[test]
 fn a_set_of_the_value_that_is_there_takes_no_backend() {
     for real in pooled_servers() {
         let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000";
-        let pool = start_pool(real, "sets_spared.toml", settings);
+        let pool = fresh_pool(real, settings);
         let account = app().without(cap::SESSION_TRACK);
         let (mut a, mut b) = (
             login(&pool.address, &account),
@@ -35,12 +34,9 @@ fn a_set_of_the_value_that_is_there_takes_no_backend() {
 
 #[test]
 fn it_can_be_switched_off() {
-    let test = "sets_not_spared";
-    let Some(real) = server(test).filter(|_| !direct()) else {
-        return;
-    };
+    let Some(real) = pooled(server) else { return };
     let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000\ndefer_begin = false";
-    let pool = start_pool(real, "sets_not_spared.toml", settings);
+    let pool = fresh_pool(real, settings);
     let account = app().without(cap::SESSION_TRACK);
     let (mut a, mut b) = (
         login(&pool.address, &account),

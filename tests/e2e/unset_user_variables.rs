@@ -1,19 +1,14 @@
 //! User variables that a client has never set, on a backend that has had them of another: what is
 //! undone for that, and what it must not do to cascades.
 
-use crate::world::{app, login, mysql_with_gtids, server, start_pool};
-use testkit::client::Client;
-use testkit::real::Real;
-use wire::command::Command;
+use crate::world::*;
 
 /// Nothing is undone that need not be: a value that is only set, a variable that its client has,
 /// and statements that name none.
 #[test]
 fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
-    let Some(real) = server("counts_renewals") else {
-        return;
-    };
-    let pool = start_pool(real, "resets.toml", "backends_max = 1\ngroups = 1");
+    let Some(real) = pooled(server) else { return };
+    let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
     let account = app();
     let (mut a, mut b) = (
         login(&pool.address, &account),
@@ -85,7 +80,7 @@ fn tables_logged(real: &Real, client: &mut Client, id: usize) -> usize {
 /// gets what a connection of its own would give, and nobody else does.
 #[test]
 fn cascades_are_logged_and_fire_triggers_whoever_had_the_backend_before() {
-    let Some(real) = mysql_with_gtids("logs_cascades") else {
+    let Some(real) = pooled(mysql_with_gtids) else {
         return;
     };
     real.create_user("app", "app");
@@ -96,7 +91,7 @@ fn cascades_are_logged_and_fire_triggers_whoever_had_the_backend_before() {
     own.must("USE cascades");
     own.run(Command::ResetConnection, b"").unwrap();
     let reset = tables_logged(&real, &mut own, 2);
-    let pool = start_pool(&real, "cascades.toml", "backends_max = 1\ngroups = 1");
+    let pool = fresh_pool(&real, "backends_max = 1\ngroups = 1");
     let mut clients = [(); 3].map(|()| login(&pool.address, &account));
     let [a, b, c] = &mut clients;
     b.must("SET @had = 1");

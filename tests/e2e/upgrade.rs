@@ -7,32 +7,21 @@
 use crate::console::{CONSOLE, admin, rows};
 use crate::on_call::{LOOKS_MAX, first_row};
 use crate::rules::digest_of;
-use crate::world::{
-    HOLD, app, begin, binary, config, config_file, console_of, direct, found, login, mysql,
-    own_server, pooled, pooled_servers, says, server, tls,
-};
-use reactor::{Address, Right, handover};
+use crate::world::*;
+use handover::Record;
+use reactor::Right;
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
-use testkit::client::Client;
-use testkit::onramp::Pool;
 use testkit::oracle::{Backends, Pair, Step, Verdict, draw, ground};
 use testkit::output::Output;
-use testkit::real::{Real, skipped};
-use testkit::reply::Outcome;
-use testkit::talk::Account;
-use wire::capabilities as cap;
-use wire::command::Command;
 
 /// The longest that a message of a pool may take.
 const LIMIT: Duration = Duration::from_secs(20);
 /// The longest that a message may take under gdb, which reads all symbols of the program first.
 const GDB_LIMIT: Duration = Duration::from_secs(90);
 /// The version of the messages that are said by hand here.
-const VERSION: u8 = 10;
+const VERSION: u8 = 11;
 
 /// A pool with these settings, and how another one like it is started.
 struct Line {
@@ -80,10 +69,6 @@ impl Line {
 /// Such a pool in front of a server of the test's own, which it may stop.
 fn own_line(test: &str, name: &str) -> Option<(Real, Line)> {
     let real = own_server(test)?;
-    if direct() {
-        skipped(test, "it is about the pool");
-        return None;
-    }
     real.create_user("app", "app");
     real.execute(&["CREATE DATABASE shop"]);
     let line = Line::start(&real, name, "backends_max = 4\ngroups = 1");
@@ -212,7 +197,8 @@ fn rules_go_to_the_next_process_also_while_clients_do() {
             matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 9512)
         });
         assert!(refused, "the new process has not heard of it");
-        old_console.must(&format!("KILL {id}"));
+        // With its last client the old process ends, and its console may end before it answers.
+        let _ = old_console.query(&format!("KILL {id}"));
         let (status, said) = old.wait();
         assert!(status.success(), "{said}");
         let mut console = admin(&console_of(&line.pool));
@@ -660,9 +646,6 @@ fn answered(client: &mut Client) {
 fn the_oracle_finds_no_difference_while_processes_take_over() {
     const SEEDS: u64 = 150;
     let test = "the_oracle_while_processes_take_over";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
     let options = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
     let Some(real) = found(Real::start(&options), test) else {
         return;
@@ -939,50 +922,6 @@ fn lost_and_written(clients: &mut [Client], open: usize, step: &str) -> (usize, 
     (lost, written)
 }
 
-#[test]
-fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
-    const CLIENTS: usize = 300;
-    const OPEN: usize = 5;
-    let Some(real) = pooled(server) else { return };
-    real.execute(&["CREATE OR REPLACE TABLE shop.kept_open (number INT, n INT)"]);
-    let steps = [("has checked its settings", 0), ("takes over", 0)];
-    let later = [2, 8, 30].map(|millis| ("takes over", millis));
-    for (number, (step, millis)) in steps.into_iter().chain(later).enumerate() {
-        let name = format!("upgrade-killed-{number}.toml");
-        let line = Line::start(real, &name, "backends_max = 8\ngroups = 2");
-        let insert = format!("INSERT INTO shop.kept_open VALUES ({number},");
-        let mut clients = numbered(line.address(), CLIENTS, (OPEN, &insert));
-        let listen = line.address().to_string();
-        let mut new = std::process::Command::new(binary());
-        new.args(["pool", "--listen", &listen])
-            .args(&line.arguments)
-            .args(["--upgrade", &line.pool.pid().to_string()])
-            .stderr(std::process::Stdio::null());
-        let mut new = new.spawn().unwrap();
-        line.pool.wait_for(step).unwrap();
-        reactor::pause(Duration::from_millis(millis));
-        new.kill().unwrap();
-        new.wait().unwrap();
-        // It had all of them by then, or not.
-        let Ok(said) = line.pool.wait_for("event=upgrade-failed") else {
-            let said = line.pool.said();
-            assert!(said.contains("handed over"), "{said}");
-            continue;
-        };
-        let moved = moved_of(&said);
-        let (lost, written) = lost_and_written(&mut clients, OPEN, step);
-        let sql = format!("SELECT COUNT(*) FROM shop.kept_open WHERE number = {number}");
-        assert_eq!(real.admin().value(&sql), written.to_string());
-        assert_eq!(lost, moved, "{step} {millis}: {said}");
-        // With its last client the process has ended that was there before.
-        if moved == CLIENTS {
-            continue;
-        }
-        let mut come = login(line.address(), &app());
-        assert_eq!(come.value("SELECT 1"), "1");
-    }
-}
-
 /// Number of clients that a process says it has given to one that has not taken over.
 fn moved_of(said: &str) -> usize {
     let moved = said.split("more, with ").nth(1);
@@ -1003,7 +942,7 @@ impl Stopped {
         gdb.args(["-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"]);
         for command in [
             "handle all nostop noprint pass",
-            &format!("break pool::upgrade::frames::Frame::{function}"),
+            &format!("break handover::frames::Frame::{function}"),
             &format!("ignore 1 {}", number - 1),
             "run",
             "kill",
@@ -1060,8 +999,8 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
     if !has_gdb.is_ok_and(|output| output.status.success()) {
         return skipped(test, "gdb is not installed");
     }
-    real.execute(&["CREATE OR REPLACE TABLE shop.killed_open (step VARCHAR(9), n INT)"]);
-    for function in ["put", "read"] {
+    real.execute(&["CREATE OR REPLACE TABLE shop.killed_open (step VARCHAR(12), n INT)"]);
+    for function in ["to_bytes", "read"] {
         let mut number = 1;
         loop {
             let step = format!("{function} {number}");
@@ -1071,7 +1010,7 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
             let mut stopped = Stopped::start(&line, function, number);
             let is_killed = stopped.is_killed(&line);
             // Before its first message nobody knows of it.
-            let is_known = is_killed && step != "put 1";
+            let is_known = is_killed && step != "to_bytes 1";
             let said = is_known.then(|| line.pool.wait_for("event=upgrade-failed"));
             let moved = match said {
                 None if is_killed => 0,
@@ -1119,7 +1058,7 @@ impl LastOfOld {
     fn refusal(self) -> Option<&'static str> {
         match self {
             LastOfOld::Accepts => Some("it has closed the connection"),
-            LastOfOld::SpeaksAnotherVersion => Some("speaks version 10 of the hand-over"),
+            LastOfOld::SpeaksAnotherVersion => Some("speaks version 11 of the hand-over"),
             LastOfOld::LeavesAnotherThatAccepts => Some("has ended, and another one accepts"),
             LastOfOld::SaysThatItGoesOn => Some("goes on as before: a group has failed"),
             _ => None,
@@ -1141,14 +1080,14 @@ impl LastOfOld {
         match self {
             LastOfOld::Accepts => return,
             LastOfOld::SpeaksAnotherVersion => {
-                return refused("it speaks version 10 of the hand-over, not 1");
+                return refused("it speaks version 11 of the hand-over, not 1");
             }
             _ => {}
         }
         let text = address.to_string();
-        let len = u8::try_from(text.len()).unwrap();
+        let tcp: Vec<std::net::SocketAddr> = vec![text.parse().unwrap()];
         // One group, one address of TCP, none of Unix.
-        let welcome = [&[1, 1, len], text.as_bytes(), &[0]].concat();
+        let welcome = (1_u8, tcp, 0_u8).to_bytes().unwrap();
         say(&socket, WELCOME, &welcome, &[right.as_fd()]);
         if self == LastOfOld::Welcomes {
             return;

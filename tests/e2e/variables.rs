@@ -2,8 +2,7 @@
 //! backend, so a pin that lasts is a story that comes to no end.
 
 use crate::compare::{same_on, same_on_both};
-use crate::world::{here, mysql};
-use testkit::reply::Outcome;
+use crate::world::*;
 
 /// A server may show a value in a form that it does not take: NULL as an empty text, no time as a
 /// word. Each client keeps what it has set, and none is hurt by another's.
@@ -54,7 +53,7 @@ fn every_variable_is_given_back_from_its_default_and_from_nothing() {
 /// On MySQL the expression around it types a variable that was never set.
 #[test]
 fn what_is_made_of_an_unset_variable_is_no_binary_text() {
-    let Some(real) = here(mysql) else { return };
+    let Some(real) = pooled(mysql) else { return };
     same_on(real, "unset_variables", 1, |story| {
         let (a, b) = (story.join(), story.join());
         for value in ["'text'", "x'ff'", "7", "1.5", "2e0"] {

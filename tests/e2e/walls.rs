@@ -15,10 +15,9 @@ mod ours;
 mod server;
 pub(crate) mod threads;
 
-use crate::world::binary;
+use crate::world::*;
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use testkit::real::{Real, skipped};
 
 /// The doctor's word about connections straight to a server.
 #[derive(Debug)]

@@ -1,12 +1,7 @@
 //! The one connection that watches the server: a server that refuses it, or is away, is said to be
 //! so once; the pool serves on, and notices changes again as soon as it can.
 
-use crate::world::{HOLD, app, config, config_file, direct, found, login};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::Real;
-use testkit::reply::Outcome;
-use wire::command::Command;
+use crate::world::*;
 
 const BLIND: &str = "the server cannot be watched";
 const AGAIN: &str = "the server is watched again";
@@ -39,10 +34,7 @@ fn servers(test: &str) -> impl Iterator<Item = Real> {
         real.create_user("watcher", "w");
         Ok::<Real, String>(real)
     };
-    let both = match direct() {
-        true => Vec::new(),
-        false => vec![start(Real::start(&[])), start(Real::start_mysql(&[]))],
-    };
+    let both = [start(Real::start(&[])), start(Real::start_mysql(&[]))];
     let test = test.to_string();
     both.into_iter().filter_map(move |one| found(one, &test))
 }

@@ -1,15 +1,18 @@
-//! The server and the pools that the tests share.
+//! The prelude of the tests: servers and pools that they share, and what nearly all of them name.
 
-use reactor::Address;
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
-use testkit::reply::Outcome;
-use testkit::talk::Account;
-use wire::command::Command;
+
+pub(crate) use reactor::Address;
+pub(crate) use std::path::{Path, PathBuf};
+pub(crate) use std::time::Duration;
+pub(crate) use testkit::client::{Client, ClientError};
+pub(crate) use testkit::onramp::{Pool, Ran, free_port, run};
+pub(crate) use testkit::real::{Flavour, Real, skipped};
+pub(crate) use testkit::reply::{Failure, Outcome};
+pub(crate) use testkit::talk::Account;
+pub(crate) use wire::capabilities as cap;
+pub(crate) use wire::command::Command;
 
 /// A caching_sha2 password that is longer than a nonce.
 pub(crate) const SHA_PASSWORD: &str = "a pass phrase that is longer than any nonce";
@@ -17,11 +20,6 @@ pub(crate) const SHA_PASSWORD: &str = "a pass phrase that is longer than any non
 /// The program under test.
 pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_onramp"))
-}
-
-/// True when the tests are to run against the server itself.
-pub(crate) fn direct() -> bool {
-    std::env::var_os("ONRAMP_E2E_DIRECT").is_some()
 }
 
 /// The shared server; `None`, said on stderr, where MariaDB is not installed.
@@ -60,29 +58,13 @@ fn with_accounts(real: Real) -> Real {
 }
 
 /// What `start` gives the running test, which is named after itself where something is skipped.
-pub(crate) fn here<T>(start: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+pub(crate) fn pooled<T>(start: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     start(std::thread::current().name().unwrap_or("a test"))
 }
 
-/// The same for a test of what stands in front of a server: nothing where there is no pool.
-pub(crate) fn pooled<T>(start: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-    here(|test| match direct() {
-        true => {
-            skipped(test, "it is about the pool");
-            None
-        }
-        false => start(test),
-    })
-}
-
-/// The shared servers of both kinds for such a test.
+/// The shared servers of both kinds, as far as they are installed.
 pub(crate) fn pooled_servers() -> impl Iterator<Item = &'static Real> {
     [pooled(server), pooled(mysql)].into_iter().flatten()
-}
-
-/// The shared servers of both kinds, as far as they are installed.
-pub(crate) fn both_servers(test: &str) -> impl Iterator<Item = &'static Real> {
-    [server(test), mysql(test)].into_iter().flatten()
 }
 
 /// A server of the test's own, to be killed.
@@ -117,17 +99,13 @@ pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Opti
     }
 }
 
-/// A MySQL of the test's own that numbers its transactions; `None` where it is not installed, or
-/// the clients are to be without a pool.
+/// A MySQL of the test's own that numbers its transactions; `None` where it is not installed.
 pub(crate) fn mysql_with_gtids(test: &str) -> Option<Real> {
     let numbers = [
         "--log-bin=log",
         "--gtid-mode=ON",
         "--enforce-gtid-consistency=ON",
     ];
-    if direct() {
-        return None;
-    }
     found(Real::start_mysql(&numbers), test)
 }
 
@@ -193,6 +171,21 @@ pub(crate) fn console_of(pool: &Pool) -> Address {
 pub(crate) const HOLD: &str = "BEGIN /* now */";
 
 /// Starts a pool in front of `real` with these lines of configuration.
+pub(crate) fn fresh_pool(real: &Real, extra: &str) -> Pool {
+    pool_from(real, &config(&real.address(), extra))
+}
+
+/// Starts a pool with this whole configuration, in a file below the server's folder that no other
+/// pool has.
+pub(crate) fn pool_from(real: &Real, text: &str) -> Pool {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let file = config_file(real, &format!("pool-{number}.toml"), text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]);
+    pool.unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// Starts one whose configuration has a name, so that the test can change it.
 pub(crate) fn start_pool(real: &Real, name: &str, extra: &str) -> Pool {
     start_pool_with(real, name, extra, &[])
 }
@@ -204,17 +197,16 @@ pub(crate) fn start_pool_with(real: &Real, name: &str, extra: &str, more: &[&str
     Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// The way of a test to the server: a pool of its own, or none.
+/// The way of a test to the server: a pool of its own.
 pub(crate) struct Way {
-    address: Address,
     /// The Unix socket.
     pub(crate) socket: Address,
     /// Ends with the test.
-    pool: Option<Pool>,
+    pool: Pool,
 }
 
 impl Way {
-    pub(crate) fn into_pool(self) -> Option<Pool> {
+    pub(crate) fn into_pool(self) -> Pool {
         self.pool
     }
 }
@@ -222,7 +214,7 @@ impl Way {
 impl std::ops::Deref for Way {
     type Target = Address;
     fn deref(&self) -> &Address {
-        &self.address
+        &self.pool.address
     }
 }
 
@@ -237,13 +229,6 @@ pub(crate) fn tls(real: &Real, mode: &str) -> String {
 /// has its own: clients that keep a backend are a part of many stories.
 pub(crate) fn through(real: &Real, backends: usize) -> Way {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
-    if direct() {
-        return Way {
-            address: real.address(),
-            socket: real.socket(),
-            pool: None,
-        };
-    }
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let socket = real.folder().join(format!("pool{number}.sock"));
     let extra = format!(
@@ -253,9 +238,8 @@ pub(crate) fn through(real: &Real, backends: usize) -> Way {
     let more = ["--listen", socket.to_str().unwrap()];
     let pool = start_pool_with(real, &format!("pool{number}.toml"), &extra, &more);
     Way {
-        address: pool.address.clone(),
         socket: Address::Unix(socket),
-        pool: Some(pool),
+        pool,
     }
 }
 
@@ -279,5 +263,22 @@ pub(crate) fn fresh_schema(real: &Real, name: &str) {
         while let Some(Outcome::Failed(failure)) = admin.query(&sql).unwrap().pop() {
             assert_eq!(failure.code, 1213, "{sql}: {failure}");
         }
+    }
+}
+
+/// Numbers from a seed, which is not 0.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        // xorshift64*
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit
+    }
+
+    pub(crate) fn ms(&mut self, from: u64, to: u64) -> Duration {
+        Duration::from_millis(from + self.below(to - from))
     }
 }

@@ -552,3 +552,42 @@ for asks:
     a: SHOW WARNINGS => or error 1235
   end
 end
+
+# What was kept of conditions is shown in the character set of its statement alone.
+story conditions_are_shown_in_the_character_set_of_their_statement_or_refused
+for sets, answer:
+- SET @x = 1 | well
+- SET NAMES latin1 | or error 1235
+  a: SELECT CAST('x' AS SIGNED)
+  b: DO 1
+  a: $sets
+  b: DO 1
+  a: SHOW WARNINGS => $answer
+  a reset
+end
+
+# A warning that stored code raises by itself names no row of a statement before.
+story a_warning_of_stored_code_names_the_same_row_anywhere
+only mariadb
+a: CREATE TABLE rows_of (a INT)
+a: CREATE PROCEDURE p() BEGIN DECLARE x TINYINT; SET x = 999; END
+a: CREATE FUNCTION f() RETURNS INT NO SQL BEGIN DECLARE x TINYINT; SET x = 999; RETURN 1; END
+a: INSERT INTO rows_of VALUES (1), (2), (3)
+for mode:
+- ''
+- 'STRICT_ALL_TABLES'
+  a: SET sql_mode = $mode
+  for before:
+  - INSERT INTO rows_of VALUES (1), ('x')
+  - INSERT INTO rows_of SELECT a FROM rows_of LIMIT 2
+  - UPDATE rows_of SET a = a + 1
+  - ALTER TABLE rows_of MODIFY a BIGINT
+    for call:
+    - CALL p()
+    - SELECT f()
+      a: $before
+      b: SELECT 1
+      a: $call ;; SHOW WARNINGS
+    end
+  end
+end

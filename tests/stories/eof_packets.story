@@ -306,3 +306,45 @@ for view:
   end
 end
 a: DROP DATABASE ${schema}_b
+
+# An execution enters the schema of its preparation and comes back; of that no later statement in its
+# transaction tells which enters none itself.
+story a_schema_entered_behind_an_eof_packet
+backends 3
+setup: DROP DATABASE IF EXISTS ${schema}_b
+setup: CREATE DATABASE ${schema}_b CHARACTER SET cp1250
+a joins without DEPRECATE_EOF
+a: CREATE TABLE t (x INT)
+a: CREATE FUNCTION f() RETURNS INT NO SQL RETURN 1
+a prepare p: SELECT 4
+a: USE ${schema}_b
+a: CREATE TABLE t (x INT)
+a: CREATE VIEW $schema.v AS SELECT * FROM $schema.t
+for statement:
+- CREATE TABLE d (x INT)
+- ALTER TABLE d ADD y INT
+- RENAME TABLE d TO e
+- CREATE VIEW w AS SELECT * FROM t
+- DROP VIEW w
+- TRUNCATE e
+- DROP TABLE e
+- CREATE TABLE d AS SELECT * FROM $schema.v
+- DROP TABLE d
+- CREATE DATABASE ${schema}_c
+- DROP DATABASE ${schema}_c
+- DO 1
+- DO (SELECT COUNT(*) FROM $schema.v)
+- INSERT INTO t VALUES (1)
+- SELECT x INTO @x FROM t LIMIT 1
+- LOCK TABLES t WRITE
+- UNLOCK TABLES
+- FLUSH TABLES t
+- GET DIAGNOSTICS @n = NUMBER
+- KILL QUERY 1
+- DROP DATABASE ${schema}_b
+  a: BEGIN
+  a execute p ()
+  a: $statement
+  a: SET @a = 1
+  a: COMMIT
+end

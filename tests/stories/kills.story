@@ -15,6 +15,20 @@ a: CREATE TABLE ids (id BIGINT)
 a, b: INSERT INTO ids VALUES (CONNECTION_ID())
 a, b, c: SELECT COUNT(*) FROM ids WHERE id = CONNECTION_ID()
 
+# Servers run what stands in front of a statement that does not end.
+story a_client_finds_its_own_number_before_a_statement_that_does_not_end
+a joins with MULTI_STATEMENTS
+a: SET @id = CONNECTION_ID()
+for open:
+- /* open
+- 'open
+- `open
+- 1 /*! + 1
+  a: SELECT CONNECTION_ID(); SELECT $open
+  a: SELECT CONNECTION_ID() = @id AS own; SELECT $open
+  b: SELECT 'other'
+end
+
 # MariaDB keeps conditions behind a KILL that goes well, and MySQL clears them.
 story a_kill_leaves_the_conditions_that_the_server_leaves
 backends 2

@@ -232,7 +232,9 @@ a: USE $schema
 story what_a_client_tracks_is_shown_in_the_servers_columns
 backends 2
 a joins with MULTI_STATEMENTS
+b joins with MULTI_STATEMENTS
 a: CREATE FUNCTION unknown_to_it() RETURNS INT DETERMINISTIC RETURN GET_LOCK('t', 0)
+a: CREATE FUNCTION five() RETURNS INT DETERMINISTIC RETURN 5
 for what:
 - utf8mb4
 - gbk
@@ -250,6 +252,7 @@ for what:
     # In each statement of a text, also beside code that nobody knows.
     a: DO 1; SELECT @@session_track_transaction_info
     a: SELECT unknown_to_it(); SELECT @@session_track_schema
+    b: SELECT five(); SELECT @@session_track_transaction_info => 5 | OFF
   end
 end
 

@@ -1,11 +1,10 @@
 //! Connections that are opened one after the other until a wall is met.
 
 use super::{Forecast, Real};
-use reactor::Address;
+use crate::world::*;
 use std::io::Read;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 /// Time for which a greeting is waited for before somebody looks into the server's log.
 const GREETING: Duration = Duration::from_secs(2);

@@ -9,12 +9,10 @@
 use super::crowd::Crowd;
 use super::threads::has_own_pid_max;
 use super::{Forecast, compare, doctor, explained, has, is_root, is_soak, server_behind};
-use crate::world::binary;
+use crate::world::*;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use testkit::real::skipped;
 
 /// Fills its mappings but for `argv[1]`, says so, waits for a line, and starts threads until one
 /// fails. Then says how many there are, what pthread_create returned, and what it left in errno.

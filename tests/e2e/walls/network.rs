@@ -1,12 +1,11 @@
 //! The network's walls: local ports, in a network of the test's own, and the listener's line.
 
 use super::{compare, doctor, explained, has, is_root, server_behind};
-use crate::world::binary;
+use crate::world::*;
 use serde_json::Value;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 #[test]
 fn local_ports_end_where_the_doctor_says() {

@@ -7,13 +7,9 @@
 
 use super::crowd::Crowd;
 use super::{Forecast, compare, doctor_about, explained, has, server_behind};
-use crate::world::{binary, direct, server};
+use crate::world::*;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-use std::time::Duration;
-use testkit::onramp::{Pool, Ran, run};
-use testkit::real::{Real, skipped};
 
 /// Descriptors of each table of the pool, and of the load generator; the latter so many that the
 /// one or two that a shell leaves open in it are less than 2 %.
@@ -41,13 +37,10 @@ fn pool_forecast(groups: &str) -> Forecast {
 #[test]
 fn descriptors_of_the_pool_end_where_the_doctor_says() {
     let test = "descriptors_of_the_pool_end_where_the_doctor_says";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
     if !has(test, &["prlimit"]) {
         return;
     }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let forecast = pool_forecast("1");
     let pool = small_pool(real, "1");
     let crowd = Crowd::gather_at(&pool.address, &|| pool.said(), &forecast, "");

@@ -1,11 +1,7 @@
 //! The server's own bounds: max_connections and max_prepared_stmt_count.
 
 use super::{compare, doctor, explained, server_behind};
-use testkit::client::{Client, ClientError};
-use testkit::real::Real;
-use testkit::reply::Outcome;
-use testkit::talk::Account;
-use wire::command::Command;
+use crate::world::*;
 
 /// Statements that each connection prepares: sysbench's, on ten tables.
 const STATEMENTS: u64 = 91;

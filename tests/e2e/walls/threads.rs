@@ -6,10 +6,9 @@
 
 use super::crowd::Crowd;
 use super::{Forecast, compare, doctor, explained, has, is_root, server_behind};
+use crate::world::*;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use testkit::real::{Real, skipped};
 
 /// More connections than any of these tests reaches.
 const CONNECTIONS: &str = "--max-connections=5000";

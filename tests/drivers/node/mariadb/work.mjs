@@ -8,7 +8,10 @@ import { createHash } from "node:crypto";
 import mariadb from "mariadb";
 import { WORKERS, createTable, crowd, database, deadlock, kills, number, say, settings as shared } from "./shared.mjs";
 
-const settings = { ...shared, insertIdAsNumber: true, bigIntAsNumber: true, allowPublicKeyRetrieval: true };
+// One second, its default for a connection, is too little for a busy machine.
+const settings = {
+  ...shared, connectTimeout: 30_000, insertIdAsNumber: true, bigIntAsNumber: true, allowPublicKeyRetrieval: true,
+};
 const open = (more = {}) => mariadb.createConnection({ ...settings, ...more });
 
 async function one(on, sql, values = []) {
