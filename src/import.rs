@@ -1,14 +1,15 @@
-//! `onramp import`: a configuration of the pool from one of ProxySQL.
+//! `onramp import`: a configuration of the pool from one of ProxySQL, MaxScale or MySQL Router.
 //!
 //! The problem: who changes pools has users, limits and addresses written down in another's terms.
 //! The mechanism: the file is read (`libconfig.rs`), its settings are put into this pool's terms
-//! (`proxysql.rs`), and the result is checked as the pool checks it at start. What has no
+//! (`proxysql.rs`, `ini.rs`), and the result is checked as the pool checks it at start. What has no
 //! counterpart, or another meaning, stands in front as comments.
 //!
 //! Invariants: a file that is there is never overwritten; one that is made is readable by its owner
 //! alone, because it holds passwords.
 
 mod foreign;
+mod ini;
 mod libconfig;
 mod proxysql;
 mod settings;
@@ -20,10 +21,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Make a configuration of the pool from one of ProxySQL
+/// Make a configuration of the pool from one of ProxySQL, MaxScale or MySQL Router
 #[derive(Args)]
 pub(crate) struct ImportArgs {
-    /// A proxysql.cnf, or what SELECT CONFIG INTO OUTFILE has written on ProxySQL's admin interface
+    /// A maxscale.cnf, a mysqlrouter.conf, a proxysql.cnf, or what SELECT CONFIG INTO OUTFILE has
+    /// written on ProxySQL's admin interface
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -87,13 +89,17 @@ fn make(file: &Path, hostgroup: Option<i64>) -> Result<Made, String> {
     let place = file.display();
     let foreign = |why: String| {
         let mut left = libconfig::FILE_BYTES_MAX;
-        let told = libconfig::text_of(file, &mut left)
-            .ok()
-            .and_then(|text| foreign::told(&text));
-        told.map_or(why, |told| format!("{place}: {told}"))
+        let text = libconfig::text_of(file, &mut left).unwrap_or_default();
+        match (ini::convert(&text), foreign::told(&text)) {
+            (Some(settings), _) => Ok(settings),
+            (None, Some(told)) => Err(format!("{place}: {told}")),
+            (None, None) => Err(why),
+        }
     };
-    let read = libconfig::read(file).map_err(foreign)?;
-    let settings = proxysql::convert(&read, hostgroup).map_err(|why| format!("{place}: {why}"))?;
+    let settings = match libconfig::read(file) {
+        Ok(read) => proxysql::convert(&read, hostgroup).map_err(|why| format!("{place}: {why}")),
+        Err(why) => foreign(why),
+    }?;
     let text = settings.text(&place.to_string());
     let checked = pool::Raw::parse(&text).and_then(pool::Raw::check);
     Ok(Made {

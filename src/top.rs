@@ -194,10 +194,21 @@ fn drawn(answer: &Result<Value, String>) -> String {
     match answer {
         // From the upper left corner on, over what was there, and nothing behind it.
         Ok(shown) => {
-            let text = picture(shown, size());
+            let text = coloured(shown, picture(shown, size()));
             format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"))
         }
         Err(why) => format!("\x1b[H{why}; asked again\x1b[K\n"),
+    }
+}
+
+/// A picture whose first line is red where the pool is paused or not ready.
+fn coloured(shown: &Value, text: String) -> String {
+    let pool = &shown["pool"];
+    match text.split_once('\n') {
+        Some((first, rest)) if pool["paused"] == true || pool["unready"].is_string() => {
+            format!("\x1b[1;31m{first}\x1b[0m\n{rest}")
+        }
+        _ => text,
     }
 }
 
@@ -801,6 +812,18 @@ clients  running  waiting  pinned  user  address
     100        4        3       2   app  192.0.2.1
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_paused_pool_is_red() {
+        let mut shown = shown();
+        let red = |shown: &Value| coloured(shown, picture(shown, (120, None)));
+        let begins = |line: String| line.starts_with("\x1b[1;31monramp 1 in front of");
+        assert!(begins(red(&shown)) && red(&shown).contains(", PAUSED\x1b[0m\n"));
+        shown["pool"]["paused"] = false.into();
+        assert!(!begins(red(&shown)));
+        shown["pool"]["unready"] = "a drain".into();
+        assert!(begins(red(&shown)));
     }
 
     #[test]

@@ -66,8 +66,8 @@ pub(super) fn told(text: &str) -> Option<String> {
         ));
     }
     Some(format!(
-        "this is a file of {name}; import reads those of ProxySQL. {PAGE}{section} says what its \
-         settings are here"
+        "this is a file of {name}; import reads those of ProxySQL, MaxScale and MySQL Router. \
+         {PAGE}{section} says what its settings are here"
     ))
 }
 

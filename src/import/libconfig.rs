@@ -214,7 +214,7 @@ impl Cursor<'_> {
                     });
                     return Ok(Found::Token(Kind::Word(word), line));
                 }
-                _ => return Err(format!("expected a setting, got {next:?}")),
+                _ => return Err(format!("expected a setting, got '{next}'")),
             }
         }
     }
@@ -255,7 +255,7 @@ impl Cursor<'_> {
                         let digits: String = self.chars.by_ref().take(2).collect();
                         let byte = u8::from_str_radix(&digits, 16);
                         text.push(char::from(byte.map_err(|_| {
-                            format!("expected two hexadecimal digits behind \\x, got {digits:?}")
+                            format!("expected two hexadecimal digits behind \\x, got '{digits}'")
                         })?));
                     }
                     Some(other) => text.push(other),
@@ -495,7 +495,7 @@ mod tests {
             ),
             (
                 "a = \"\\xZZ\"",
-                "a.cnf:1: expected two hexadecimal digits behind \\x, got \"ZZ\"",
+                "a.cnf:1: expected two hexadecimal digits behind \\x, got 'ZZ'",
             ),
             ("/* x", "a.cnf:1: the file ends in a comment"),
             ("a = 1 / 2", "a.cnf:1: expected a setting, got '/'"),

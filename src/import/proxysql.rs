@@ -2,14 +2,15 @@
 //!
 //! The problem: who comes from ProxySQL has a file, or its output of SELECT CONFIG FILE, with a
 //! hundred variables. The mechanism: tables of variables that have a counterpart here, with its
-//! unit, and of those that need none; everything else is told by its name. One pool has one server,
-//! so one of the servers is chosen, and the others are told.
+//! unit, and of those that need none; everything else is told by its name. Hostgroups that belong
+//! together make a cluster of several servers; else one of the servers is chosen, and the others
+//! are told.
 //!
 //! Invariants: nothing of the file is passed over in silence, but for values that mean "no limit";
 //! a password comes out as a setting only.
 
 use super::libconfig::{Group, Value, find};
-use super::settings::{self as made, Section, Settings};
+use super::settings::{self as made, Section, Settings, with_port};
 
 /// ProxySQL's default address for clients.
 const LISTEN: &str = "0.0.0.0:6033";
@@ -109,7 +110,7 @@ pub(crate) fn convert(file: &Group, hostgroup: Option<i64>) -> Result<Settings, 
     let mysql = group(file, "mysql_variables")?;
     variables(mysql, &mut settings);
     listeners(mysql, &mut settings);
-    users(file, chosen.hostgroup, &mut settings)?;
+    users(file, &chosen.hostgroups, &mut settings)?;
     encryption(file, mysql, chosen.tls, &mut settings);
     if settings.has(Top, "auth") && !settings.has(Backend, "monitor_user") {
         settings.note(
@@ -337,6 +338,7 @@ fn account(credentials: &str, (variable, role): (&str, &str), settings: &mut Set
 }
 
 /// A server of the file.
+#[derive(Clone)]
 struct Server {
     address: String,
     hostgroup: i64,
@@ -345,10 +347,63 @@ struct Server {
     tls: bool,
 }
 
-/// The hostgroup that the pool's server is of, and whether TLS is used to it.
+/// Hostgroups that the pool's servers are of, and whether TLS is used to them.
 struct Chosen {
-    hostgroup: i64,
+    hostgroups: Vec<i64>,
     tls: bool,
+}
+
+/// Tables of hostgroups that belong together, and the kind of cluster that each is.
+const CLUSTERS: [(&str, &str); 4] = [
+    ("mysql_replication_hostgroups", "replication"),
+    ("mysql_galera_hostgroups", "galera"),
+    ("mysql_group_replication_hostgroups", "group_replication"),
+    ("mysql_aws_aurora_hostgroups", "aurora"),
+];
+/// Columns of these tables with a hostgroup whose servers serve; the first is the writers'.
+const HOSTGROUPS: [&str; 3] = [
+    "writer_hostgroup",
+    "backup_writer_hostgroup",
+    "reader_hostgroup",
+];
+
+/// The kind and the hostgroups of the cluster that a hostgroup is of.
+fn cluster(file: &Group, of: i64) -> Result<Option<(&'static str, Vec<i64>)>, String> {
+    for (table, kind) in CLUSTERS {
+        for row in list(file, table)? {
+            let own = |name: &&str| text(row, name)?.parse().ok();
+            let all: Vec<i64> = HOSTGROUPS.iter().filter_map(own).collect();
+            if all.contains(&of) {
+                return Ok(Some((kind, all)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Takes all servers of a cluster.
+fn several(servers: &mut Vec<Server>, hostgroups: &[i64], kind: &str, settings: &mut Settings) {
+    settings.put(Section::Cluster, "kind", kind);
+    let mut addresses: Vec<String> = Vec::new();
+    servers.retain(|server| {
+        let is_own = hostgroups.contains(&server.hostgroup);
+        if is_own && !addresses.contains(&server.address) {
+            addresses.push(server.address.clone());
+        }
+        !is_own
+    });
+    for address in addresses {
+        settings.begin_server();
+        settings.put(Section::Server, "name", address.clone());
+        settings.put(Section::Server, "address", address);
+    }
+    if kind == "replication" {
+        settings.note(
+            "cluster.writer_lost: ProxySQL takes a server that was promoted at once, as \
+             \"replace\" does here; the default waits for the lost one, or for FENCED"
+                .into(),
+        );
+    }
 }
 
 /// Chooses the server.
@@ -363,8 +418,7 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
         let hostgroup = hostgroup(group).map_err(of_host)?;
         let address = match port.unwrap_or(PORT) {
             0 => host.clone(),
-            port if host.contains(':') => format!("[{host}]:{port}"),
-            port => format!("{host}:{port}"),
+            port => with_port(&host, port),
         };
         let status = text(group, "status").unwrap_or_else(|| "ONLINE".into());
         if !status.eq_ignore_ascii_case("ONLINE") {
@@ -391,19 +445,32 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
              choose another one with --hostgroup"
         ));
     };
-    let server = servers.swap_remove(at);
-    settings.put(Backend, "address", server.address);
+    let cluster = cluster(file, chosen)?;
+    let server = match &cluster {
+        Some(_) => servers[at].clone(),
+        None => servers.swap_remove(at),
+    };
     if let Some(max) = server.backends_max {
         settings.put(Top, "backends_max", made::number(max));
     }
+    let hostgroups = match cluster {
+        Some((kind, hostgroups)) => {
+            several(&mut servers, &hostgroups, kind, settings);
+            hostgroups
+        }
+        None => {
+            settings.put(Backend, "address", server.address);
+            vec![chosen]
+        }
+    };
     for other in servers {
         settings.note(format!(
-            "mysql_servers: {} (hostgroup {}) has no place: one pool has one server",
+            "mysql_servers: {} (hostgroup {}) has no place: one pool has one server or cluster",
             other.address, other.hostgroup
         ));
     }
     Ok(Chosen {
-        hostgroup: chosen,
+        hostgroups,
         tls: server.tls,
     })
 }
@@ -446,8 +513,8 @@ fn default_hostgroup(user: &Group) -> Result<i64, String> {
     })
 }
 
-/// The users whose data is on the server of `chosen`, the hostgroup.
-fn users(file: &Group, chosen: i64, settings: &mut Settings) -> Result<(), String> {
+/// The users whose data is on the servers of the `chosen` hostgroups.
+fn users(file: &Group, chosen: &[i64], settings: &mut Settings) -> Result<(), String> {
     let mut hashed = Vec::new();
     let mut taken: Vec<String> = Vec::new();
     let all = list(file, "mysql_users")?;
@@ -459,7 +526,7 @@ fn users(file: &Group, chosen: i64, settings: &mut Settings) -> Result<(), Strin
             continue;
         }
         let hostgroup = default_hostgroup(user)?;
-        if hostgroup != chosen {
+        if !chosen.contains(&hostgroup) {
             settings.note(format!(
                 "mysql_users: '{name}' is of hostgroup {hostgroup}, left out: its server is \
                  another one; --hostgroup {hostgroup} makes a configuration for that"
@@ -559,6 +626,7 @@ fn others(file: &Group, settings: &mut Settings) {
     for (name, value) in file {
         match value {
             _ if LOOKED_AT.contains(&name.as_str()) => {}
+            _ if CLUSTERS.iter().any(|(table, _)| table == name) => {}
             Value::List(list) if list.is_empty() => {}
             Value::Group(group) if group.is_empty() => {}
             Value::List(list) => settings.note(format!(

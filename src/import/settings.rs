@@ -12,8 +12,19 @@ pub(crate) enum Section {
     Top,
     Backend,
     Console,
+    Cluster,
     /// The user that was begun last.
     User,
+    /// The server that was begun last, of several.
+    Server,
+}
+
+/// A host and its port, as the pool reads them.
+pub(crate) fn with_port(host: &str, port: impl std::fmt::Display) -> String {
+    match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
 }
 
 /// A value that is a number. One that TOML cannot write is none that the pool takes either.
@@ -30,7 +41,9 @@ pub(crate) struct Settings {
     top: Table,
     backend: Table,
     console: Table,
+    cluster: Table,
     users: Vec<Table>,
+    servers: Vec<Table>,
     notes: Vec<String>,
 }
 
@@ -40,17 +53,22 @@ impl Settings {
         self.users.push(Table::new());
     }
 
+    /// A server of several begins.
+    pub(crate) fn begin_server(&mut self) {
+        self.servers.push(Table::new());
+    }
+
     /// Sets a key.
     pub(crate) fn put(&mut self, section: Section, key: &str, value: impl Into<Value>) {
         let table = match section {
-            Section::Top => &mut self.top,
-            Section::Backend => &mut self.backend,
-            Section::Console => &mut self.console,
-            Section::User => match self.users.last_mut() {
-                Some(user) => user,
-                None => return,
-            },
+            Section::Top => Some(&mut self.top),
+            Section::Backend => Some(&mut self.backend),
+            Section::Console => Some(&mut self.console),
+            Section::Cluster => Some(&mut self.cluster),
+            Section::User => self.users.last_mut(),
+            Section::Server => self.servers.last_mut(),
         };
+        let Some(table) = table else { return };
         table.retain(|(other, _)| other != key);
         table.push((key.to_owned(), value.into()));
     }
@@ -61,7 +79,8 @@ impl Settings {
             Section::Top => &self.top,
             Section::Backend => &self.backend,
             Section::Console => &self.console,
-            Section::User => return false,
+            Section::Cluster => &self.cluster,
+            Section::User | Section::Server => return false,
         };
         table.iter().any(|(other, _)| other == key)
     }
@@ -91,9 +110,11 @@ impl Settings {
             ("", &self.top),
             ("[backend]\n", &self.backend),
             ("[console]\n", &self.console),
+            ("[cluster]\n", &self.cluster),
         ];
+        let servers = self.servers.iter().map(|server| ("[[server]]\n", server));
         let users = self.users.iter().map(|user| ("[[user]]\n", user));
-        let sections = sections.into_iter().chain(users);
+        let sections = sections.into_iter().chain(servers).chain(users);
         for (head, table) in sections.filter(|(_, table)| !table.is_empty()) {
             let _ = write!(text, "\n{head}");
             for (key, value) in table {

@@ -183,6 +183,35 @@ mysql_users = (
     assert!(why.contains("default_hostgroup: expected a number, got 'x'"));
 }
 
+#[test]
+fn hostgroups_that_belong_together_make_a_cluster() {
+    for (table, kind) in [
+        ("mysql_replication_hostgroups", "replication"),
+        ("mysql_galera_hostgroups", "galera"),
+        ("mysql_group_replication_hostgroups", "group_replication"),
+        ("mysql_aws_aurora_hostgroups", "aurora"),
+    ] {
+        let text = format!(
+            "mysql_variables = {{ monitor_username = \"mon\" monitor_password = \"m\" }}\n\
+             mysql_servers = ({{ address = \"a\", hostgroup = 10 }},\n\
+             {{ address = \"a\", hostgroup = 20 }}, {{ address = \"b\", hostgroup = 20 }},\n\
+             {{ address = \"c\", hostgroup = 5 }})\n\
+             mysql_users = ({{ username = \"app\", password = \"x\", default_hostgroup = 10 }})\n\
+             {table} = ({{ writer_hostgroup = 10, reader_hostgroup = 20 }})\n"
+        );
+        let made = import(kind, &text, None).unwrap();
+        assert_eq!(made.lacks, None);
+        let (settings, notes) = parts(&made);
+        let servers = format!(
+            "[cluster]\nkind = \"{kind}\"\n\n[[server]]\nname = \"a:3306\"\naddress = \
+             \"a:3306\"\n\n[[server]]\nname = \"b:3306\"\naddress = \"b:3306\"\n\n[[user]]"
+        );
+        assert!(settings.contains(&servers), "{settings}");
+        let lost = |note: &&str| note.starts_with("mysql_servers: c:3306 (hostgroup 5) has no");
+        assert!(notes.iter().any(lost), "{notes:?}");
+    }
+}
+
 /// ProxySQL's `admin` comes from the host itself only.
 #[test]
 fn the_console_is_not_opened_to_the_network() {

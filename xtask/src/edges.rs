@@ -18,12 +18,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("measure", &[]),
     ("chart", &[]),
     ("reactor", &["files"]),
+    ("handover", &["reactor"]),
     ("httpd", &["reactor"]),
     ("console", &["sql", "wire", "reactor"]),
     (
         "pool",
         &[
-            "session", "sql", "wire", "reactor", "measure", "httpd", "console", "files", "cluster",
+            "session", "sql", "wire", "reactor", "measure", "handover", "httpd", "console",
+            "files", "cluster",
         ],
     ),
     ("load-core", &["sql", "wire", "reactor", "measure", "httpd"]),

@@ -29,29 +29,25 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 212, Exactly),
-    ("open fields of a type", 47, Exactly),
-    (
-        "files with `impl` of a type outside of its own",
-        30,
-        Exactly,
-    ),
-    ("functions with tuples of parameters", 107, Exactly),
+    ("methods of a type", 202, Exactly),
+    ("open fields of a type", 48, Exactly),
+    ("files with `impl` of a type outside of its own", 9, Exactly),
+    ("functions with tuples of parameters", 121, Exactly),
     ("subjects in more than two folders", 0, Exactly),
-    ("rooms at the top of the pool", 17, Exactly),
-    ("look-ups of clients and backends", 366, Exactly),
+    ("rooms at the top of the pool", 16, Exactly),
+    ("look-ups of clients and backends", 395, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 12, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
-        2,
+        1,
         Exactly,
     ),
-    ("words of docs", 46_970, Loosely),
+    ("words of docs", 44_971, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 128_234, Loosely),
-    ("product lines of pool, session and sql", 71_544, Loosely),
-    ("lines of end-to-end tests", 29_106, Loosely),
+    ("product lines", 132_311, Loosely),
+    ("product lines of pool, session and sql", 74_307, Loosely),
+    ("lines of end-to-end tests", 29_706, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -30,6 +30,21 @@ const CLOCK_FOLDERS: &[&str] = &[
     "xtask/",
 ];
 
+/// Places that may print Debug text: checks of states, which stop tests alone, and what makes words
+/// of a variant's name.
+const DEBUG_PLACES: &[&str] = &[
+    "crates/load/src/connection.rs",
+    "crates/load/src/group/idle_check.rs",
+    "crates/pool/src/backend.rs",
+    "crates/pool/src/client.rs",
+    "crates/pool/src/config/generated_page.rs",
+    "crates/pool/src/observe/survey",
+    "crates/reactor/src/records.rs",
+    "crates/reactor/src/tls_errors.rs",
+    "crates/testkit/",
+    "xtask/",
+];
+
 #[derive(Clone, Copy)]
 enum Place {
     Code,
@@ -106,6 +121,7 @@ pub(crate) fn check(source: &Source, offences: &mut Vec<Offence>) {
     check_header(source, offences);
     check_bans(source, offences);
     check_unsafe(source, offences);
+    check_debug_text(source, offences);
 }
 
 /// Finds marks of a merge that somebody has not resolved in a document; in code the compiler does.
@@ -165,6 +181,23 @@ fn check_bans(source: &Source, offences: &mut Vec<Offence>) {
                 let what = format!("`{}` is not used here", ban.pattern);
                 offences.push(Offence::new(&source.path, line, what, ban.instead));
             }
+        }
+    }
+}
+
+/// Finds Debug text in what people read: `{:?}` of a product's format string.
+fn check_debug_text(source: &Source, offences: &mut Vec<Offence>) {
+    let is_product = source.path.split('/').any(|folder| folder == "src");
+    let may = |place: &&str| source.path.starts_with(*place);
+    if !is_product || DEBUG_PLACES.iter().any(may) {
+        return;
+    }
+    let lines = source.text.lines().zip(source.comments.lines());
+    for (line, (text, comments)) in (1..).zip(lines) {
+        if text.contains(":?}") && !comments.contains(":?}") && !source.is_test_line(line) {
+            let what = "Debug text in a message";
+            let remedy = "print its Display, or a name for people";
+            offences.push(Offence::new(&source.path, line, what, remedy));
         }
     }
 }

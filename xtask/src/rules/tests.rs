@@ -52,6 +52,20 @@ fn bans_unfinished_code_everywhere() {
 }
 
 #[test]
+fn bans_debug_text_in_messages() {
+    let text = "fn a() {\n    // {:?}\n    println!(\"{b:?}\");\n}\n";
+    let found = ["6: Debug text in a message"];
+    assert_eq!(offences("crates/pool/src/a.rs", text), found);
+    for path in [
+        "crates/pool/src/client.rs",
+        "crates/pool/src/a/tests.rs",
+        "tests/e2e/a.rs",
+    ] {
+        assert_eq!(offences(path, text), [""; 0]);
+    }
+}
+
+#[test]
 fn bans_the_clock_where_time_is_an_argument() {
     let text = "fn a() {\n    let now = std::time::Instant::now();\n}\n";
     assert_eq!(
