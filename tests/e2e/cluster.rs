@@ -8,6 +8,17 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+/// Column Slave_IO_Running or Replica_IO_Running of a replica's status.
+const IO_RUNNING: usize = 10;
+
+/// The word for a replica in statements.
+pub(crate) fn replica_word(real: &Real) -> &'static str {
+    match real.flavour() {
+        Flavour::MariaDb => "SLAVE",
+        Flavour::MySql => "REPLICA",
+    }
+}
+
 /// A writer with a replica that has everything that was acknowledged.
 pub(crate) struct Pair {
     pub(crate) one: Real,
@@ -88,10 +99,7 @@ impl Pair {
 
     /// Lets the second take writes, once it has applied everything that it has received.
     pub(crate) fn promote(&self) -> Instant {
-        let word = match self.two.flavour() {
-            Flavour::MariaDb => "SLAVE",
-            Flavour::MySql => "REPLICA",
-        };
+        let word = replica_word(&self.two);
         let mut admin = self.two.admin();
         admin.must(&format!("STOP {word} IO_THREAD"));
         let applied = |admin: &mut Client| {
@@ -103,9 +111,6 @@ impl Pair {
         }
         admin.must(&format!("STOP {word}"));
         admin.must(&format!("RESET {word} ALL"));
-        if word == "REPLICA" {
-            admin.must("SET GLOBAL super_read_only=0");
-        }
         admin.must("SET GLOBAL read_only=0");
         Instant::now()
     }
@@ -140,26 +145,27 @@ impl Pair {
     }
 }
 
-/// Has a server replicate from another, which has an account for that.
+/// Has a server replicate from another, which has an account for that, and waits until it has
+/// logged in: a CREATE USER that waits for its acknowledgement locks MySQL's accounts.
 pub(crate) fn follow(source: &Real, replica: &Real) {
     let port = source.port();
-    match replica.flavour() {
-        Flavour::MariaDb => replica.execute(&[
-            &format!(
-                "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, \
-                 MASTER_USER='repl', MASTER_PASSWORD='repl', MASTER_USE_GTID=slave_pos, \
-                 MASTER_CONNECT_RETRY=1"
-            ),
-            "START SLAVE",
-        ]),
-        Flavour::MySql => replica.execute(&[
-            &format!(
-                "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
-                 SOURCE_USER='repl', SOURCE_PASSWORD='repl', SOURCE_AUTO_POSITION=1, \
-                 GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1"
-            ),
-            "START REPLICA",
-        ]),
+    let change = match replica.flavour() {
+        Flavour::MariaDb => format!(
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='repl', \
+             MASTER_PASSWORD='repl', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
+        ),
+        Flavour::MySql => format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
+             SOURCE_USER='repl', SOURCE_PASSWORD='repl', SOURCE_AUTO_POSITION=1, \
+             GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1"
+        ),
+    };
+    let word = replica_word(replica);
+    let mut admin = replica.admin();
+    admin.must(&change);
+    admin.must(&format!("START {word}"));
+    while admin.rows(&format!("SHOW {word} STATUS")).texts()[0][IO_RUNNING] != "Yes" {
+        std::thread::yield_now();
     }
 }
 
@@ -382,12 +388,9 @@ fn a_promote_command_that_fails_changes_nothing_and_one_that_succeeds_promotes()
     for pair in pairs() {
         let folder = pair.one.folder();
         let (script, which) = (folder.join("promote.sh"), folder.join("which"));
-        let release = match pair.one.flavour() {
-            Flavour::MariaDb => "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only=0",
-            Flavour::MySql => {
-                "STOP REPLICA; RESET REPLICA ALL; SET GLOBAL super_read_only=0,GLOBAL read_only=0"
-            }
-        };
+        let word = replica_word(&pair.one);
+        // It ends MySQL's super_read_only too.
+        let release = format!("STOP {word}; RESET {word} ALL; SET GLOBAL read_only=0");
         let [which_file, pid_file] = ["which", "pid"].map(|it| folder.join(it));
         let text = format!(
             "#!/bin/sh\n\
@@ -407,7 +410,7 @@ fn a_promote_command_that_fails_changes_nothing_and_one_that_succeeds_promotes()
         );
         std::fs::write(&script, text).unwrap();
         let command = format!(
-            "promote_command = [\"/bin/sh\", \"{}\"]\nswitch_ms_max = 3000",
+            "promote_command = [\"/bin/sh\", \"{}\"]\nswitch_ms_max = 8000",
             script.display()
         );
         let pool = pair.pool(&command);
@@ -416,7 +419,7 @@ fn a_promote_command_that_fails_changes_nothing_and_one_that_succeeds_promotes()
         for (number, (how, why)) in [
             ("exits", "exit status: 1"),
             ("killed", "signal: 9"),
-            ("hangs", "did not end within 3000 ms"),
+            ("hangs", "did not end within 8000 ms"),
             ("half", "exit status: 1"),
         ]
         .into_iter()

@@ -1,7 +1,7 @@
 //! Reads elsewhere: a writer and two servers that replicate from it and are read.
 
 use crate::bank::bank;
-use crate::cluster::{Pair, console, follow};
+use crate::cluster::{Pair, console, follow, replica_word};
 use crate::world::{Random, binary, config_file, found, login, pool_from, pooled, says};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::client::Client;
@@ -242,10 +242,7 @@ fn a_client_reads_its_own_writes_and_an_account_those_of_all_its_clients() {
         // One that does not follow is not waited for longer than that, and not read.
         let pool = trio.pool("read_wait_ms_max = 50", "read_from = \"readers\"");
         let mut client = login(&pool.address, &bank());
-        let word = match trio.three.flavour() {
-            Flavour::MariaDb => "SLAVE",
-            Flavour::MySql => "REPLICA",
-        };
+        let word = replica_word(&trio.three);
         for real in [&trio.pair.two, &trio.three] {
             real.execute(&[&format!("STOP {word} SQL_THREAD")]);
         }
