@@ -57,3 +57,43 @@ fn a_small_climb_reaches_its_top() {
     let left = std::fs::read_dir(&scratch).unwrap().count();
     assert_eq!(left, 0, "the server's data is gone");
 }
+
+/// The writer dies, or is changed as planned: what each way makes of that is in one table, one
+/// picture and the evidence.
+#[test]
+fn a_failover_and_a_switchover_are_shown_for_each_way() {
+    let Some(real) = pooled(server) else { return };
+    for (scenario, cut) in [("failover", 8), ("switchover", 0)] {
+        let folder = real.folder().join(scenario);
+        std::fs::create_dir_all(folder.join("scratch")).unwrap();
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let (json, html, scratch) = (path("climb.json"), path("climb.html"), path("scratch"));
+        let words = format!("climb --scenario {scenario} --rungs 8 --time 8");
+        let mut all: Vec<&str> = words.split_whitespace().collect();
+        all.extend(["--out-json", &json, "--out-html", &html]);
+        all.extend(["--scratch-dir", &scratch]);
+        let ran = run(binary(), &all, LIMIT);
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        let evidence: Value =
+            serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+        let outcomes = evidence["outcomes"].as_array().unwrap();
+        let of = |way: &str| outcomes.iter().find(|it| it["way"] == way).unwrap();
+        for way in ["direct", "onramp"] {
+            let series = of(way)["series"].as_array().unwrap();
+            let count = |it: &Value| it.as_u64().unwrap();
+            let before = series[..25].iter().map(count).sum::<u64>();
+            let after = series[60..].iter().map(count).sum::<u64>();
+            assert!(before > 0 && after > 0, "{scenario}, {way}: {series:?}");
+            assert_eq!(of(way)["lost"], 0);
+            says(&ran.stdout, way);
+        }
+        assert_eq!(of("direct")["disconnected"], cut);
+        assert_eq!(of("onramp")["disconnected"], 0);
+        if scenario == "switchover" {
+            assert_eq!(of("onramp")["errors"], serde_json::json!({}));
+        }
+        let page = std::fs::read_to_string(&html).unwrap();
+        assert_eq!(page.matches("<path class=").count(), outcomes.len());
+        assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+    }
+}

@@ -119,7 +119,7 @@ impl Evidence {
 }
 
 impl Host {
-    fn of(machine: &Machine, server: String) -> Self {
+    pub(crate) fn of(machine: &Machine, server: String) -> Self {
         let arguments = std::env::args().skip(1);
         let arguments = std::iter::once("onramp".to_owned()).chain(arguments);
         Self {

@@ -13,6 +13,7 @@
 mod child;
 mod evidence;
 mod export;
+mod failover;
 mod format;
 mod headline;
 mod ladder;
@@ -46,7 +47,7 @@ use crate::evidence::Evidence;
 use crate::ladder::Cell;
 use crate::machine::Machine;
 pub use crate::options::ClimbArgs;
-use crate::options::Plan;
+use crate::options::{Plan, Scenario};
 use crate::progress::Progress;
 use crate::row::Row;
 use crate::rung::Bench;
@@ -85,14 +86,21 @@ pub fn run(args: ClimbArgs) -> Result<ExitCode> {
     let steps = scenario::steps(&plan);
     let rung_max = steps.iter().map(|step| step.plan.rung_max()).max();
     // Somebody's own server is where it is.
+    let scenario = plan.raw.scenario;
+    let is_failover = matches!(scenario, Some(Scenario::Failover | Scenario::Switchover));
     let said = rung_max
-        .filter(|_| plan.target.is_none())
+        .filter(|_| plan.target.is_none() && !is_failover)
         .and_then(namespace::enter);
     let mut progress = Progress::new(&mut stderr, terminal);
     if let Some(words) = said {
         progress.line(&words);
     }
-    match climb(&plan, &interrupt, &mut progress, &mut std::io::stdout()) {
+    let stdout = &mut std::io::stdout();
+    let climbed = match is_failover {
+        true => failover::climb(&plan, &interrupt, &mut progress, stdout),
+        false => climb(&plan, &interrupt, &mut progress, stdout),
+    };
+    match climbed {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.is::<Interrupted>() => {
             progress.line(&format!("climb: {error:#}; its children are stopped"));

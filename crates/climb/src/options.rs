@@ -222,6 +222,11 @@ pub enum Scenario {
     ReadWrite,
     /// One slow statement in a hundred; with other statements let past it and without
     Slow,
+    /// A writer that dies under clients who update rows: direct with a driver that connects to the
+    /// other server, through HAProxy where that is installed, and through the pool
+    Failover,
+    /// A writer that is changed for another as planned, the same three ways
+    Switchover,
 }
 
 impl Scenario {
@@ -233,6 +238,8 @@ impl Scenario {
             Self::Update => "update",
             Self::ReadWrite => "read-write",
             Self::Slow => "slow",
+            Self::Failover => "failover",
+            Self::Switchover => "switchover",
         }
     }
 }

@@ -145,6 +145,7 @@ pub(crate) fn steps(plan: &Plan) -> Vec<Step> {
         Some(Scenario::Update) => [&UPDATE, &[]],
         Some(Scenario::ReadWrite) => [&READ_WRITE, &[]],
         Some(Scenario::Slow) => [&SLOW, &[]],
+        Some(Scenario::Failover | Scenario::Switchover) => [&[], &[]],
     };
     let presets = presets.into_iter().flatten();
     presets.map(|preset| step(plan, preset)).collect()

@@ -280,6 +280,16 @@ impl Programs {
         })
     }
 
+    /// A command that makes the data of a server below a folder.
+    pub(crate) fn install(&self, folder: &Path) -> Command {
+        self.command(&self.install_db, folder)
+    }
+
+    /// A command that starts a server with its data below a folder.
+    pub(crate) fn serve(&self, folder: &Path) -> Command {
+        self.command(&self.mariadbd, folder)
+    }
+
     /// A command with what the installation and the server have in common.
     fn command(&self, program: &Path, directory: &Path) -> Command {
         let mut command = Command::new(program);
