@@ -252,7 +252,7 @@ write_run() {
         printf '#!/usr/bin/env bash\nexec'
         printf ' %q' "${enter[@]}" "${program[@]}" "${user[@]}" --datadir="$node/data" --tmpdir="$node" \
             --socket="$node/socket" --bind-address="$(host_of "$node")" --port="$port" \
-            --server-id="${node##*/db}" --log-bin=log --binlog-format=ROW "$@"
+            --report-host="$(host_of "$node")" --server-id="${node##*/db}" --log-bin=log --binlog-format=ROW "$@"
         printf '\n'
     } >"$node/run"
     chmod +x "$node/run"
@@ -318,7 +318,7 @@ start_group() {
     base=$(free_port)
     for node in 1 2 3; do seeds+=",$(group_host $node):$((base + node))"; done
     for node in "${nodes[@]}"; do
-        write_run "$node" --plugin-load-add=group_replication.so --report-host="$(host_of "$node")" \
+        write_run "$node" --plugin-load-add=group_replication.so \
             --loose-group-replication-group-name=aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa \
             --loose-group-replication-local-address="$(group_host "${node##*/db}"):$((base + ${node##*/db}))" \
             --loose-group-replication-group-seeds="${seeds#,}" \

@@ -278,6 +278,22 @@ fn a_switchover_is_without_an_error() {
 }
 
 #[test]
+fn a_writer_without_room_is_full_and_stays() {
+    for pair in pairs() {
+        let pool = pair.pool("");
+        let mut client = login(&pool.address, &bank());
+        let full = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full'";
+        assert_eq!(client.failure(full).code, 1021);
+        pool.wait_for(
+            "event=server-state message='one' is full, was writer: statements fail for want of \
+             room: error 1021",
+        )
+        .unwrap();
+        client.must("INSERT INTO ledger (tag) VALUES ('room')");
+    }
+}
+
+#[test]
 fn a_switchover_that_fails_changes_nothing() {
     let Some(pair) = pooled(|test| Pair::start(test, false)) else {
         return;

@@ -201,11 +201,14 @@ impl Cluster {
     }
 
     fn pool(&self, name: &str, more: &str, user: &str) -> Pool {
-        let servers: String = (self.nodes.iter().zip(1..))
-            .map(|(node, number)| {
-                let port = node.relay.port;
-                format!("[[server]]\nname = \"db{number}\"\naddress = \"127.0.0.1:{port}\"\n")
-            })
+        let relays = (self.nodes.iter()).map(|node| format!("127.0.0.1:{}", node.relay.port));
+        self.pool_at(&relays.collect::<Vec<_>>(), name, more, user)
+    }
+
+    /// A pool that is told of the servers at these addresses.
+    fn pool_at(&self, addresses: &[String], name: &str, more: &str, user: &str) -> Pool {
+        let servers: String = (addresses.iter().zip(1..))
+            .map(|(at, number)| format!("[[server]]\nname = \"db{number}\"\naddress = \"{at}\"\n"))
             .collect();
         let text = format!(
             "backends_max = {BACKENDS}\ngroups = 2\nwait_ms_max = 60000\n\
@@ -316,7 +319,7 @@ impl Servers {
     fn writer(&mut self) -> Option<usize> {
         self.states()
             .iter()
-            .position(|(state, _)| state == "writer")
+            .position(|(state, _)| ["writer", "full"].contains(&state.as_str()))
     }
 
     /// Waits for a writer, with all others readers. Gives those that are none in time.
@@ -412,6 +415,98 @@ fn sees_its_own_writes(cluster: &Cluster) {
     let word = cluster.kind.word();
     eprintln!("{word}: {seeds} seeds, {broken} broken off, {reads:?} reads on readers");
     assert_ne!(reads[0][0], "0");
+}
+
+/// A pool that is told of the writer finds the others, goes on with one of them when the writer is
+/// killed, and leaves one that is a member no more.
+fn finds_the_others(cluster: &Cluster) {
+    let listed = [cluster.nodes[0].address.to_string()];
+    let told = "discover = true\ndiscover_keep_ms = 1000\ndiscover_networks =";
+    let narrow = cluster.pool_at(&listed, "narrow", &format!("{told} [\"127.0.0.1\"]\n"), "");
+    let line = format!(
+        "event=server-refused message='{}' is named by the cluster, and not used: 127.0.0.2 is \
+         not in discover_networks",
+        cluster.nodes[1].address
+    );
+    narrow.wait_for(&line).unwrap();
+    assert_eq!(Servers::of(&narrow).states().len(), 1);
+    let wide = format!("{told} [\"127.0.0.0/8\"]\n");
+    let pool = cluster.pool_at(&listed, "wide", &wide, "read_from = \"readers\"");
+    let mut servers = Servers::of(&pool);
+    let count = |servers: &mut Servers, count| {
+        let deadline = Instant::now() + WHOLE_MAX;
+        while servers.states().len() != count {
+            assert!(Instant::now() < deadline, "{:?}", servers.states());
+            std::thread::sleep(LOOK_EVERY);
+        }
+    };
+    count(&mut servers, 3);
+    servers.until_whole(WHOLE_MAX).unwrap();
+    let found = rows(
+        &mut servers.0,
+        "SELECT role, COUNT(*) FROM servers GROUP BY role",
+    );
+    assert!(
+        found.contains(&vec!["discovered".to_owned(), "2".into()]),
+        "{found:?}"
+    );
+    let mut client = login(&pool.address, &bank::bank());
+    client.must("SELECT COUNT(*) FROM bank.ledger");
+    let (_, ledgers) = bank::under_load(&pool.address, |course| {
+        lose_writer(cluster, &mut servers, course)
+    });
+    assert!(
+        ledgers.iter().all(|it| it.cut == 0),
+        "a client was disconnected"
+    );
+    let names = "SELECT name FROM servers WHERE state =";
+    let writer = rows(&mut servers.0, &format!("{names} 'writer'"))
+        .remove(0)
+        .remove(0);
+    let at = |name: &str| {
+        cluster
+            .nodes
+            .iter()
+            .position(|it| it.address.to_string() == name)
+    };
+    let writer = at(&writer).expect("it was found");
+    bank::check(&mut cluster.admin(writer).unwrap(), &ledgers);
+    let leaves = 3 - writer;
+    cluster.admin(leaves).unwrap().must(match cluster.kind {
+        Kind::MariaDb => "STOP SLAVE",
+        Kind::MySql => "STOP REPLICA",
+        Kind::Group => "STOP GROUP_REPLICATION",
+        Kind::Galera => unreachable!("none is told to leave"),
+    });
+    count(&mut servers, 2);
+    let gone = format!(
+        "event=server-gone message='{}' ",
+        cluster.nodes[leaves].address
+    );
+    pool.wait_for(&gone).unwrap();
+    client.must("SELECT COUNT(*) FROM bank.ledger");
+}
+
+fn others_are_found(kind: Kind) {
+    let name = format!("real_clusters::others_are_found {}", kind.word());
+    if let Some(cluster) = pooled(|_| Cluster::start(kind, &name)) {
+        finds_the_others(&cluster);
+    }
+}
+
+#[test]
+fn the_replicas_of_a_mariadb_are_found() {
+    others_are_found(Kind::MariaDb);
+}
+
+#[test]
+fn the_replicas_of_a_mysql_are_found() {
+    others_are_found(Kind::MySql);
+}
+
+#[test]
+fn the_members_of_a_group_are_found() {
+    others_are_found(Kind::Group);
 }
 
 fn a_killed_writer(kind: Kind) {
@@ -567,7 +662,7 @@ fn revive(cluster: &Cluster, servers: &mut Servers) {
     };
     eprintln!("not whole: {states:?}");
     for (at, (state, _)) in states.iter().enumerate() {
-        if !matches!(state.as_str(), "writer" | "reader") {
+        if !matches!(state.as_str(), "writer" | "full" | "reader") {
             cluster.signal("-9", at);
             cluster.start_again(at);
         }

@@ -45,9 +45,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 44_971, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 132_311, Loosely),
-    ("product lines of pool, session and sql", 74_307, Loosely),
-    ("lines of end-to-end tests", 29_706, Loosely),
+    ("product lines", 134_031, Loosely),
+    ("product lines of pool, session and sql", 74_854, Loosely),
+    ("lines of end-to-end tests", 29_857, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -16,6 +16,8 @@ const BREAKER_STATEMENTS_MIN: u32 = 20;
 /// forgotten.
 const RELAPSES_MAX: u32 = 4;
 const CALM_MS: u64 = 600_000;
+/// Time for which a server is full after a statement that failed for want of room.
+const FULL_MS: u64 = 10_000;
 /// Steps in which the weight of a server that starts slowly grows.
 const SLOW_START_STEPS: u64 = 10;
 
@@ -43,6 +45,9 @@ fn count(observation: &Observation, server: &mut ServerState, settings: &Setting
     }
     let first = memory.counted_at.replace(observation.at).is_none();
     count_traffic(observation.traffic, memory, settings, now);
+    if observation.traffic.full != 0 {
+        memory.full = Some((observation.traffic.full, now));
+    }
     match &observation.answer {
         Ok(report) => {
             if let Some(lag_ms) = report.sources.iter().filter_map(|it| it.lag_ms).max() {
@@ -282,6 +287,11 @@ fn verdict(scene: &Scene<'_>, id: ServerId) -> (State, String, bool) {
         return (State::Unknown, "it has not answered yet".into(), lags);
     }
     if scene.view.writer == Some(id) {
+        let is_recent = |at: u64| at <= scene.now && scene.now - at < FULL_MS;
+        if let Some((code, _)) = memory.full.filter(|(_, at)| is_recent(*at)) {
+            let why = format!("statements fail for want of room: error {code}");
+            return (State::Full, why, lags);
+        }
         return (State::Writer, scene.view.why.clone(), lags);
     }
     if !memory.is_up && memory.silent == 0 {

@@ -34,6 +34,7 @@
 mod decide;
 mod evidence;
 pub mod fleet;
+mod naming;
 mod report;
 mod settings;
 mod view;
@@ -41,9 +42,12 @@ mod view;
 pub mod questions;
 
 pub use decide::decide;
+pub use naming::{named, plain_name};
 pub use report::{
     AuroraRow, Failure, Galera, GroupMember, GroupReplication, Observation, Receiver, Report,
     Source, TopologyRow, Traffic,
 };
-pub use settings::{Kind, Role, SERVERS_MAX, ServerId, ServerSettings, Settings, WriterLost};
+pub use settings::{
+    DISCOVERED_MAX, Kind, Role, SERVERS_MAX, ServerId, ServerSettings, Settings, WriterLost,
+};
 pub use view::{ServerState, State, View};

@@ -91,6 +91,36 @@ pub fn texts(kind: Kind, greeting_version: &str) -> &'static [&'static str] {
     }
 }
 
+/// Text by which a server names those that replicate from it, with their `report_host`.
+pub fn replicas_text(kind: Kind, greeting_version: &str) -> Option<&'static str> {
+    let is_old = version_of(greeting_version) < SPEAKS_OF_REPLICAS;
+    match kind {
+        Kind::Replication | Kind::Rds if is_mariadb(greeting_version) || is_old => {
+            Some("SHOW SLAVE HOSTS")
+        }
+        Kind::Replication | Kind::Rds => Some("SHOW REPLICAS"),
+        Kind::Galera | Kind::GroupReplication | Kind::Aurora => None,
+    }
+}
+
+/// Addresses in the answer to [`replicas_text`]. One without `report_host` has none.
+///
+/// # Errors
+/// The column that is missing.
+pub fn replicas(answer: &Rows) -> Result<Vec<String>, String> {
+    let read = |row: &Row<'_>| Ok((row.text("Host")?, row.text("Port")?));
+    let all: Vec<(String, String)> = list(answer, read)?;
+    let named = all.iter().filter(|(host, _)| !host.is_empty());
+    Ok(named.map(|(host, port)| address(host, port)).collect())
+}
+
+fn address(host: &str, port: &str) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
 /// Reads the answers to [`texts`], in their order.
 ///
 /// # Errors
@@ -199,7 +229,7 @@ fn unreadable(names: &[&str], row: &Row<'_>) -> String {
 fn member(row: &Row<'_>) -> Result<GroupMember, String> {
     Ok(GroupMember {
         id: row.text("MEMBER_ID")?,
-        address: format!("{}:{}", row.text("MEMBER_HOST")?, row.text("MEMBER_PORT")?),
+        address: address(&row.text("MEMBER_HOST")?, &row.text("MEMBER_PORT")?),
         state: row.text("MEMBER_STATE")?,
         primary: row.text("MEMBER_ROLE")? == "PRIMARY",
         // A member that is not heard has no statistics.
@@ -223,7 +253,7 @@ fn aurora_row(row: &Row<'_>) -> Result<AuroraRow, String> {
 
 fn topology_row(row: &Row<'_>) -> Result<TopologyRow, String> {
     Ok(TopologyRow {
-        address: format!("{}:{}", row.text("endpoint")?, row.text("port")?),
+        address: address(&row.text("endpoint")?, &row.text("port")?),
         target: row.text("role").is_ok_and(|role| role.ends_with("_TARGET")),
         status: row.text("status").unwrap_or_default(),
     })
@@ -256,6 +286,7 @@ fn read_galera(variables: &Named<'_>, status: &Named<'_>) -> Result<Report, Stri
         queue: status.number("wsrep_local_recv_queue")?,
         rejects: maintained || variables.text("wsrep_reject_queries")? != "NONE",
         donor_rejects: is_on(&rejects_as_donor) || BLOCKING_METHODS.contains(&method.as_str()),
+        node: status.text("wsrep_gcomm_uuid").unwrap_or_default(),
         members: members.take(SERVERS_MAX).map(str::to_owned).collect(),
     };
     let flag = |name| variables.text(name).is_ok_and(|value| is_on(&value));

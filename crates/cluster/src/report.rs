@@ -27,6 +27,8 @@ pub struct Traffic {
     pub statements: u32,
     /// Statements that ended because the server or its connection failed, not by an error of SQL.
     pub failed: u32,
+    /// Error of the last that failed for want of room; 0: none did.
+    pub full: u16,
 }
 
 /// Failure to get a report.
@@ -61,6 +63,8 @@ pub struct Report {
     pub offline: bool,
     /// Position in GTIDs of what it has: `gtid_executed`, `gtid_current_pos`.
     pub gtid: String,
+    /// Addresses of servers that replicate from it, where it was asked for them.
+    pub replicas: Vec<String>,
     /// Servers that it replicates from.
     pub sources: Vec<Source>,
     /// Facts of Galera.
@@ -134,6 +138,8 @@ pub struct Galera {
     pub rejects: bool,
     /// `wsrep_sst_donor_rejects_queries`.
     pub donor_rejects: bool,
+    /// `wsrep_gcomm_uuid`: the node's own, until it leaves.
+    pub node: String,
     /// `wsrep_incoming_addresses`, with those that are not empty.
     pub members: Vec<String>,
 }
@@ -191,18 +197,5 @@ impl GroupReplication {
     pub(crate) fn view_order(&self) -> Option<(u64, u64)> {
         let (start, number) = self.view.split_once(':')?;
         Some((start.parse().ok()?, number.parse().ok()?))
-    }
-}
-
-impl Report {
-    /// Addresses of members that the cluster names, `host:port`, for discovery.
-    pub fn members(&self) -> Vec<&str> {
-        let galera = self.galera.iter().flat_map(|it| &it.members);
-        let group = self.group.iter().flat_map(|it| &it.members);
-        galera
-            .map(String::as_str)
-            .chain(group.map(|it| it.address.as_str()))
-            .chain(self.topology.iter().map(|it| it.address.as_str()))
-            .collect()
     }
 }

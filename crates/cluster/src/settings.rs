@@ -6,6 +6,9 @@
 /// Most servers of one pool, those that a cluster names included.
 pub const SERVERS_MAX: usize = 64;
 
+/// Most servers that are known because the cluster names them.
+pub const DISCOVERED_MAX: usize = 16;
+
 /// Kind of cluster that the servers make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -48,6 +48,8 @@ pub enum State {
     Unknown,
     /// It takes the writes.
     Writer,
+    /// It takes the writes, and statements fail on it for want of room.
+    Full,
     /// It may be read.
     Reader,
     /// It answers, and is given nothing; the reason says why.
@@ -64,6 +66,7 @@ impl State {
         match self {
             Self::Unknown => "unknown",
             Self::Writer => "writer",
+            Self::Full => "full",
             Self::Reader => "reader",
             Self::Unused => "unused",
             Self::Down => "down",
@@ -105,6 +108,8 @@ pub(crate) struct Memory {
     /// Clients' statements of late, and those that failed.
     pub(crate) statements: u32,
     pub(crate) failed: u32,
+    /// Error of the last statement that failed for want of room, and its time.
+    pub(crate) full: Option<(u16, u64)>,
     /// Time at which the circuit breaker opened last.
     pub(crate) opened_at: Option<u64>,
 }
@@ -162,6 +167,36 @@ impl View {
         let mut next = self.clone();
         next.set_writer(Some(to), why.into(), now);
         next
+    }
+
+    /// View in which a server has left its place to another, of which nothing is known yet. The
+    /// caller knows that it is neither the writer nor the one before.
+    #[must_use]
+    pub fn vacated(&self, server: ServerId, now: u64) -> Self {
+        let mut next = self.clone();
+        if let Some(place) = next.servers.get_mut(server.index()) {
+            *place = ServerState {
+                state: State::Off,
+                why: "it has not answered yet".into(),
+                since: now,
+                weight: 0,
+                report: None,
+                memory: Memory::default(),
+            };
+        }
+        next
+    }
+
+    /// True if a server may leave its place: it has not been the last to take the writes, and does
+    /// not say that it takes them.
+    pub fn may_leave(&self, server: ServerId) -> bool {
+        let says_no = |state: &ServerState| {
+            let report = state.report.as_ref();
+            report.is_none_or(|it| it.read_only || it.innodb_read_only || it.galera.is_some())
+        };
+        self.holder != Some(server)
+            && self.writer != Some(server)
+            && self.servers.get(server.index()).is_none_or(says_no)
     }
 
     /// View after an operator or an orchestrator has vouched that a server takes no writes, however

@@ -260,6 +260,7 @@ fn a_reader_on_which_statements_fail_is_left_out_for_a_while() {
     let failing = Traffic {
         statements: 40,
         failed: 39,
+        ..Traffic::default()
     };
     assert!(case.with(both(), failing).readers.is_empty());
     assert_eq!(case.state(DB2).1, "too many statements failed on it");
@@ -272,6 +273,26 @@ fn a_reader_on_which_statements_fail_is_left_out_for_a_while() {
         case.next(both());
     }
     assert_eq!(case.view.servers[1].weight, 100);
+}
+
+#[test]
+fn a_writer_on_which_statements_fail_for_want_of_room_is_full_and_stays() {
+    let mut case = Case::new(Kind::Replication, &AUTO);
+    let both = || vec![writable(), replica(Some(0))];
+    case.next(both());
+    let full = Traffic {
+        full: 1021,
+        ..Traffic::default()
+    };
+    assert_eq!(case.with(both(), full).writer, Some(DB1));
+    let why = "statements fail for want of room: error 1021";
+    assert_eq!(case.state(DB1), (State::Full, why));
+    for _ in 0..9 {
+        case.next(both());
+        assert_eq!(case.state(DB1).0, State::Full);
+    }
+    assert_eq!(case.next(both()).writer, Some(DB1));
+    assert_eq!(case.state(DB1).0, State::Writer);
 }
 
 #[test]

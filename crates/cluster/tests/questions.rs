@@ -157,7 +157,6 @@ fn rds_tells_a_deployment() {
         report.topology,
         [row("blue:3306", false), row("green:3306", true)]
     );
-    assert_eq!(report.members(), ["blue:3306", "green:3306"]);
     // A cluster in several zones has neither roles nor states.
     let zones = "id\tendpoint\tport\nx\tone\t3306\n";
     assert_eq!(
@@ -213,4 +212,30 @@ fn texts_follow_kind_and_version() {
     ] {
         assert!(texts(kind, "8.0.36").len() >= 2);
     }
+}
+
+#[test]
+fn replicas_are_named_by_their_report_host() {
+    let rows = |text: &str| {
+        let mut lines = text.lines().map(|line| line.split('\t'));
+        Rows {
+            columns: lines.next().unwrap().map(str::to_owned).collect(),
+            rows: lines
+                .map(|line| line.map(|it| Some(it.as_bytes().to_vec())).collect())
+                .collect(),
+        }
+    };
+    let mysql =
+        "Server_Id\tHost\tPort\tSource_Id\tReplica_UUID\n2\tdb2\t3306\t1\tu\n3\t\t3306\t1\tv";
+    assert_eq!(questions::replicas(&rows(mysql)).unwrap(), ["db2:3306"]);
+    let mariadb = "Server_id\tHost\tPort\tMaster_id\n2\t2001:db8::1\t3306\t1";
+    let expected = ["[2001:db8::1]:3306"];
+    assert_eq!(questions::replicas(&rows(mariadb)).unwrap(), expected);
+    let why = questions::replicas(&rows("Server_id\tPort\n2\t3306")).unwrap_err();
+    assert_eq!(why, "column Host is missing");
+    let many = format!("Host\tPort{}", "\nx\t1".repeat(1000));
+    assert_eq!(
+        questions::replicas(&rows(&many)).unwrap().len(),
+        SERVERS_MAX
+    );
 }

@@ -11,29 +11,30 @@
 //! next; a server that a client could tell from the one at the start ([`traits`]) by more than its
 //! version or collation is never used.
 
+pub(crate) mod discovery;
 pub(crate) mod elsewhere;
 pub(crate) mod monitor;
 pub(crate) mod reads;
 mod switch;
 pub(crate) mod traits;
 
+use crate::cluster::discovery::{Discovery, vacant};
 use crate::cluster::reads::{Reads, list_of};
 use crate::cluster::traits::Traits;
 use crate::config::Settings;
 use crate::observe::log::{Event, note};
-use crate::server::upstream::{Upstream, Writer};
+use crate::server::upstream::{Place, Upstream, Writer};
 use crate::server::watched::trigger::WatchTrigger;
-use ::cluster::{Observation, Role, ServerId, State, View, decide};
+use ::cluster::{Observation, Role, ServerId, State, Traffic, View, decide};
 use reactor::{Address, Time};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU16};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// One of the servers.
 #[derive(Debug)]
 struct Member {
-    /// Its place, whose name is looked up.
-    place: Arc<Upstream>,
     /// Has it asked at once.
     trigger: WatchTrigger,
 }
@@ -43,7 +44,8 @@ struct Member {
 pub(crate) struct MemberShown {
     pub(crate) name: String,
     pub(crate) address: String,
-    pub(crate) role: Role,
+    /// Its role, or that the cluster has named it.
+    pub(crate) role: &'static str,
     pub(crate) state: State,
     pub(crate) since: Duration,
     pub(crate) why: String,
@@ -57,6 +59,10 @@ pub(crate) struct MemberShown {
 #[derive(Debug)]
 struct Known {
     settings: ::cluster::Settings,
+    /// Places of the servers, whose names are looked up.
+    places: Vec<Option<Arc<Upstream>>>,
+    /// Servers behind those of the settings.
+    discovery: Discovery,
     /// Latest of each server that was asked.
     observations: Vec<Observation>,
     /// Address at which each was asked.
@@ -66,6 +72,14 @@ struct Known {
     /// Traits of the server that was the writer at the start.
     reference: Option<Traits>,
     view: View,
+}
+
+impl Known {
+    /// True if a server is at this place still.
+    fn is_at(&self, id: ServerId, place: &Arc<Upstream>) -> bool {
+        let at = &self.places[id.index()];
+        at.as_ref().is_some_and(|at| Arc::ptr_eq(at, place))
+    }
 }
 
 /// Several servers, of which one is written to.
@@ -82,6 +96,10 @@ pub(crate) struct Cluster {
     switching: Mutex<()>,
     switch_max: Duration,
     promote_command: Vec<String>,
+    /// The log has it that no server names its replicas.
+    is_unnamed: AtomicBool,
+    /// Error of the last statement that failed on the writer for want of room; 0: none did.
+    full: AtomicU16,
     reads: Reads,
 }
 
@@ -94,17 +112,25 @@ impl Cluster {
     /// The servers of the settings, where there are several. `upstream` follows their writer.
     pub(crate) fn of(settings: &Settings, upstream: &Arc<Upstream>) -> Option<Arc<Cluster>> {
         let several = settings.cluster.as_ref()?;
-        let member = |place: &crate::server::upstream::Place| Member {
-            place: Arc::new(Upstream::new(place.clone())),
+        let place = |place: &Place| Some(Arc::new(Upstream::new(place.clone())));
+        let mut places: Vec<_> = several.places.iter().map(place).collect();
+        let discovery = Discovery::behind(places.len(), several.discovery.is_some());
+        let mut decision = several.decision.clone();
+        let free = std::iter::repeat_with(vacant).take(discovery.len());
+        decision.servers.extend(free);
+        let count = decision.servers.len();
+        places.resize(count, None);
+        let member = || Member {
             trigger: WatchTrigger::default(),
         };
-        let count = several.places.len();
         Some(Arc::new(Cluster {
-            members: several.places.iter().map(member).collect(),
+            members: std::iter::repeat_with(member).take(count).collect(),
             answer_max: several.answer_max,
             known: Mutex::new(Known {
-                view: View::new(&several.decision, now_ms()),
-                settings: several.decision.clone(),
+                view: View::new(&decision, now_ms()),
+                settings: decision,
+                places,
+                discovery,
                 observations: Vec::with_capacity(count),
                 addresses: vec![None; count],
                 traits: vec![None; count],
@@ -115,6 +141,8 @@ impl Cluster {
             switching: Mutex::default(),
             switch_max: several.switch_max,
             promote_command: several.promote_command.clone(),
+            is_unnamed: AtomicBool::new(false),
+            full: AtomicU16::new(0),
             reads: Reads::new(
                 count,
                 several.decision.kind,
@@ -146,19 +174,56 @@ impl Cluster {
         self.members.iter().for_each(|member| member.trigger.fire());
     }
 
-    /// Takes notice of what came of asking a server, and decides. Gives the time until that server
-    /// is asked again.
-    fn noted(&self, observation: Observation, at: Option<Arc<Address>>) -> Duration {
+    /// Takes notice of an error of a statement on the writer.
+    pub(crate) fn failed_on_writer(&self, code: u16, words: &str) {
+        if lacks_room(code, words) {
+            self.full.store(code, Relaxed);
+        }
+    }
+
+    /// Statements on a server since this was asked last.
+    fn traffic(&self, id: ServerId) -> Traffic {
+        let is_writer = self.known().view.writer == Some(id);
+        let full = if is_writer {
+            self.full.swap(0, Relaxed)
+        } else {
+            0
+        };
+        Traffic {
+            full,
+            ..self.reads.on[id.index()].take()
+        }
+    }
+
+    /// Takes notice of what came of asking a server at this place, and decides. Gives the time
+    /// until that server is asked again.
+    fn noted(
+        &self,
+        observation: Observation,
+        place: &Arc<Upstream>,
+        at: Option<Arc<Address>>,
+    ) -> Duration {
         let id = observation.server;
         let known = &mut *self.known();
+        if !known.is_at(id, place) {
+            return Duration::ZERO;
+        }
         if at.is_some() {
             known.addresses[id.index()] = at;
         }
         known.observations.retain(|one| one.server != id);
+        let report = observation.answer.clone().ok();
         known.observations.push(observation);
+        if let Some(report) = report.filter(|_| known.discovery.len() > 0) {
+            known.judge_found(id, &report);
+        }
+        self.decide_anew(known);
+        Duration::from_millis(known.view.ask_after_ms(id, &known.settings))
+    }
+
+    fn decide_anew(&self, known: &mut Known) {
         let view = decide(&known.observations, &known.view, &known.settings, now_ms());
         self.put_in_force(known, view);
-        Duration::from_millis(known.view.ask_after_ms(id, &known.settings))
     }
 
     /// Says what is new in a view, and has statements go to its writer.
@@ -168,7 +233,7 @@ impl Cluster {
             .iter()
             .zip(known.view.servers.iter().zip(&view.servers))
         {
-            if old.state != new.state {
+            if old.state != new.state && !server.name.is_empty() {
                 let (name, state) = (&server.name, new.state.word());
                 note(
                     Event::ServerState,
@@ -210,12 +275,18 @@ impl Cluster {
 
     /// Takes the traits of a server that has let us in. One that cannot take the place of the
     /// others is used no more.
-    fn meet(&self, id: ServerId, traits: Traits) {
+    fn meet(&self, id: ServerId, place: &Arc<Upstream>, traits: Traits) {
         let known = &mut *self.known();
+        if !known.is_at(id, place) {
+            return;
+        }
         if let Some(reference) = &known.reference {
             let server = &mut known.settings.servers[id.index()];
             say_differences(&server.name, reference, &traits);
             if let Some(why) = reference.unlike(&traits) {
+                if known.discovery.has(id) {
+                    return known.leave_unfit(id, &why);
+                }
                 if server.role != Role::Off {
                     note(
                         Event::ServerUnfit,
@@ -242,18 +313,30 @@ impl Cluster {
         let Some(reference) = &known.reference else {
             return Ok(());
         };
-        for (server, traits) in known.settings.servers.iter().zip(&known.traits) {
+        let mut unfit = Vec::new();
+        for (id, (server, traits)) in (0..)
+            .map(ServerId)
+            .zip(known.settings.servers.iter().zip(&known.traits))
+        {
             let Some(traits) = traits.as_ref().filter(|_| server.role != Role::Off) else {
                 continue;
             };
             say_differences(&server.name, reference, traits);
             if let Some(why) = reference.unlike(traits) {
+                if known.discovery.has(id) {
+                    unfit.push((id, why));
+                    continue;
+                }
                 return Err(format!(
                     "server '{}': {why}; give it role = \"off\", or take it out",
                     server.name
                 ));
             }
         }
+        for (id, why) in unfit {
+            known.leave_unfit(id, &why);
+        }
+        self.decide_anew(known);
         Ok(())
     }
 
@@ -262,16 +345,26 @@ impl Cluster {
         let known = self.known();
         let now = now_ms();
         let servers = known.settings.servers.iter().zip(&known.view.servers);
-        let shown = servers.zip(&self.reads.on).map(|((server, state), on)| {
+        let servers = (0..).map(ServerId).zip(servers).zip(&self.reads.on);
+        let named = servers.filter(|((_, (server, _)), _)| !server.name.is_empty());
+        let shown = named.map(|((id, (server, state)), on)| {
+            let is_found = known.discovery.has(id);
             let report = state.report.as_ref();
             let lag = report.and_then(|it| it.sources.iter().filter_map(|one| one.lag_ms).max());
             MemberShown {
                 name: server.name.clone(),
                 address: server.address.clone(),
-                role: server.role,
+                role: if is_found {
+                    "discovered"
+                } else {
+                    word_of(server.role)
+                },
                 state: state.state,
                 since: Duration::from_millis(now.saturating_sub(state.since)),
-                why: state.why.clone(),
+                why: match is_found && server.role == Role::Off {
+                    true => "it has not answered yet".into(),
+                    false => state.why.clone(),
+                },
                 version: report.map(|report| report.version.clone()),
                 lag: lag.map(Duration::from_millis),
                 reads: on.total.load(Relaxed),
@@ -285,7 +378,7 @@ impl Cluster {
         let known = self.known();
         let found = (0..)
             .zip(&known.settings.servers)
-            .find(|(_, server)| server.name == name);
+            .find(|(_, server)| server.name == name && !name.is_empty());
         found
             .map(|(at, _)| ServerId(at))
             .ok_or_else(|| format!("there is no server '{name}'; SHOW SERVERS has their names"))
@@ -298,11 +391,15 @@ impl Cluster {
     pub(crate) fn fence(&self, name: &str) -> Result<(), String> {
         let id = self.named(name)?;
         let known = &mut *self.known();
-        let view = known.view.fenced(id, "an operator has vouched for it");
-        let view = decide(&known.observations, &view, &known.settings, now_ms());
-        self.put_in_force(known, view);
+        known.view = known.view.fenced(id, "an operator has vouched for it");
+        self.decide_anew(known);
         self.ask_now();
         Ok(())
+    }
+
+    /// True if servers are found that the cluster names.
+    fn discovers(&self) -> bool {
+        self.known().discovery.len() > 0
     }
 
     fn kind(&self) -> ::cluster::Kind {
@@ -313,6 +410,17 @@ impl Cluster {
     pub(crate) fn epoch(&self) -> u64 {
         self.known().view.epoch
     }
+}
+
+/// `ER_DISK_FULL`, `ER_RECORD_FILE_FULL`.
+const FULL: [u16; 2] = [1021, 1114];
+
+/// True of an error for want of room, on a disk as a rule.
+fn lacks_room(code: u16, words: &str) -> bool {
+    FULL.contains(&code)
+        || ["errno: 28", "No space left"]
+            .iter()
+            .any(|it| words.contains(it))
 }
 
 /// The word for a role in the settings.
@@ -358,6 +466,15 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn want_of_room_is_known_by_number_or_words() {
+        assert!(lacks_room(1021, "") && lacks_room(1114, "The table 't' is full"));
+        let words = "Error writing file 'log' (errno: 28 \"No space left on device\")";
+        assert!(lacks_room(1026, words));
+        assert!(!lacks_room(1026, "Error writing file 'log' (errno: 5)"));
+        assert!(!lacks_room(1290, "read-only"));
+    }
 
     #[test]
     fn pools_of_a_fleet_read_from_the_writer_only() {

@@ -26,6 +26,7 @@ mod rows;
 use crate::auth::account::{Account, Method};
 use crate::auth::certificate::{ClientTls, ClientTlsKeys, TlsMode};
 use crate::auth::host_pattern::like;
+use crate::auth::network::Network;
 use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
@@ -190,6 +191,15 @@ impl User {
     }
 }
 
+/// Settings of the discovery of servers.
+#[derive(Clone, Debug)]
+pub(crate) struct DiscoverySettings {
+    /// Networks that all addresses of a server must be in.
+    pub(crate) networks: Vec<Network>,
+    /// Time for which a server that is named no more stays.
+    pub(crate) keep: Duration,
+}
+
 /// Several servers, checked.
 #[derive(Clone, Debug)]
 pub struct ClusterSettings {
@@ -197,6 +207,8 @@ pub struct ClusterSettings {
     pub(crate) decision: cluster::Settings,
     /// Their places, in that order.
     pub(crate) places: Vec<Place>,
+    /// Servers may be found that the cluster names.
+    pub(crate) discovery: Option<DiscoverySettings>,
     /// Time limit of an answer.
     pub(crate) answer_max: Duration,
     /// Time limit of a step of a switchover.

@@ -62,6 +62,11 @@ impl Network {
         let (own, own_width) = number(self.address);
         width == own_width && self.front_of(value, width) == own
     }
+
+    /// True if it has addresses of this host's loopback only.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.address.is_loopback()
+    }
 }
 
 impl fmt::Display for Network {

@@ -107,14 +107,18 @@ impl GroupReads {
         }
     }
 
-    /// Takes the list of readers in force, if that is another by now.
-    pub(crate) fn take_list(&mut self, reads: &Reads) -> Option<Arc<ReaderList>> {
+    /// Takes the list of readers in force, if that is another by now; with the one before.
+    pub(crate) fn take_list(
+        &mut self,
+        reads: &Reads,
+    ) -> Option<(Arc<ReaderList>, Arc<ReaderList>)> {
         let version = reads.version();
         if version == self.version {
             return None;
         }
-        (self.list, self.version) = (reads.list(), version);
-        Some(self.list.clone())
+        let before = std::mem::replace(&mut self.list, reads.list());
+        self.version = version;
+        Some((self.list.clone(), before))
     }
 
     /// A client reads from the writer for a while: a reader was behind.

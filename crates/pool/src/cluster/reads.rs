@@ -64,6 +64,7 @@ impl ReadsOn {
         Traffic {
             statements: self.statements.swap(0, Relaxed),
             failed: self.failed.swap(0, Relaxed),
+            full: 0,
         }
     }
 }

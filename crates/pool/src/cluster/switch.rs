@@ -94,7 +94,7 @@ impl Cluster {
         };
         let state = &known.view.servers[to.index()];
         match state.state {
-            State::Writer => Err(format!("'{name}' is written to already")),
+            State::Writer | State::Full => Err(format!("'{name}' is written to already")),
             State::Reader | State::Unused => Ok(Switch {
                 from,
                 to,
@@ -153,8 +153,8 @@ impl Cluster {
     /// A connection to a server, on which a read that waits for the end of a step ends behind it.
     fn connect(&self, id: ServerId) -> Result<(Connection, Greeting), String> {
         let longest = self.switch_max + Duration::from_secs(2);
-        let place = &self.members[id.index()].place;
-        log_in_at(place, &self.settings(), longest).map_err(|error| error.why)
+        let place = self.place(id).ok_or("the server is known no more")?;
+        log_in_at(&place, &self.settings(), longest).map_err(|error| error.why)
     }
 
     /// Has the group elect the new server.

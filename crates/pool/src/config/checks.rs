@@ -20,8 +20,8 @@ use crate::config::rows::{
 };
 use crate::config::secret::Typed;
 use crate::config::{
-    AccountSource, ClusterSettings, ConsoleAccount, ConsoleSettings, Origin, OtelSettings,
-    SERVER_ACCOUNTS, User,
+    AccountSource, ClusterSettings, ConsoleAccount, ConsoleSettings, DiscoverySettings, Origin,
+    OtelSettings, SERVER_ACCOUNTS, User,
 };
 use crate::scheduler::priority::ReadFrom;
 use crate::server::upstream::Place;
@@ -185,6 +185,10 @@ pub(super) fn check_cluster(
     if servers.len() > SERVERS_MAX {
         mistakes.add(format!("server: expected at most {SERVERS_MAX} [[server]]"));
     }
+    if typed.discover && typed.discover_networks.is_empty() {
+        let why = "discover: expected discover_networks too, with the networks of the servers";
+        mistakes.add(keys.placed(keys.name_of(why)));
+    }
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let defaults = cluster::Settings::new(typed.kind, servers);
     Some(Some(ClusterSettings {
@@ -199,6 +203,10 @@ pub(super) fn check_cluster(
             ..defaults
         },
         places,
+        discovery: typed.discover.then_some(DiscoverySettings {
+            networks: typed.discover_networks,
+            keep: typed.discover_keep,
+        }),
         answer_max: typed.answer_max,
         switch_max: typed.switch_max,
         promote_command: typed.promote_command,

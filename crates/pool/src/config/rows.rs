@@ -999,6 +999,22 @@ table! {
                 .fixed()
             }
 
+            /// Uses servers besides that the cluster names
+            /// ([discovery](several-servers.md#discovery)).
+            discover: bool { .of(Kind::Switch).or(Absent::Switch(false)) .fixed() }
+
+            /// Networks that all addresses of such a server must be in. One of the host itself
+            /// needs a network in `127.0.0.0/8` or `::1`.
+            discover_networks: Vec<Network> {
+                .of(Kind::List("addresses and networks")).or_nothing("none")
+                .fixed()
+            }
+
+            /// Time for which such a server stays when it is named no more.
+            discover_keep: Duration {
+                .key("discover_keep_ms").milliseconds(0).or_number(60_000) .fixed()
+            }
+
             /// Failures in a row after which a server is down.
             fall: u32 { .number("failures", 1, 1000).or_number(3) .fixed() }
 

@@ -155,6 +155,9 @@ events! {
     FleetBack "fleet-back" Info "the other pools of the fleet are asked again",
     ServerState "server-state" Info "the state of one of several servers has changed; why",
     ServerUnfit "server-unfit" Error "one of several servers cannot stand in for the others",
+    ServerFound "server-found" Info "the cluster names a server, which is asked from now on",
+    ServerGone "server-gone" Info "a server that was found is not asked any more; why",
+    ServerRefused "server-refused" Warning "the cluster names a server that is not used; why",
     NameLost "name-lost" Warning "the server's name cannot be looked up any more",
     NameBack "name-back" Info "it can be looked up again",
     BackendsMax "backends-max" Warning

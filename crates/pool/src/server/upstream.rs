@@ -410,6 +410,11 @@ impl Upstream {
         all.push(Arc::downgrade(asking));
     }
 
+    /// True if it is this address by the settings, without a name to look up.
+    pub(crate) fn is_at(&self, address: &Address) -> bool {
+        self.place.is(address)
+    }
+
     /// True for the writer, and for every address where there is one server.
     fn concerns(&self, at: &Address) -> bool {
         let known = self.lock();

@@ -4,7 +4,7 @@
 //! docs/pool/console.md is made from them.
 
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
-use crate::cluster::{MemberShown, word_of};
+use crate::cluster::MemberShown;
 use crate::config::reload::limits_of_users;
 use crate::config::{Origin, Settings, ShownSetting, User};
 use crate::group::shared::Shared;
@@ -228,7 +228,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         let mut row = vec![
             text(server.name),
             text(server.address),
-            text(word_of(server.role)),
+            text(server.role),
             text(server.state.word()),
             seconds(since),
             text(server.why),
@@ -240,7 +240,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         ];
         match server.state {
             // Backends elsewhere are closed.
-            State::Writer => row.extend(use_of_it()),
+            State::Writer | State::Full => row.extend(use_of_it()),
             _ => row.extend([number(0), flag(false), number(0), number(0)]),
         }
         row.push(number(server.reads));

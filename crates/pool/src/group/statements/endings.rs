@@ -165,8 +165,13 @@ impl<N: Net> Group<N> {
         let digest = client.statement.digest;
         self.figures.digests.answered(digest, service, failed, rows);
         self.slow_readers.statement_ended(backend, digest, owner);
-        if let Some((number, _)) = &summary.error {
+        if let Some((number, words)) = &summary.error {
             self.shared.errors.count(*number);
+            if let Some(cluster) = &self.shared.cluster
+                && !self.backend_pools.is_reader(pool)
+            {
+                cluster.failed_on_writer(*number, words);
+            }
             if refuses_writes(*number) {
                 if !self.backend_pools.is_reader(pool) {
                     self.shared.doubt_writer();

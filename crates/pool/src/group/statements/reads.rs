@@ -30,7 +30,7 @@ impl<N: Net> Group<N> {
     /// that is down runs elsewhere.
     pub(crate) fn take_readers(&mut self) {
         let all = self.shared.reads();
-        let Some(list) = all.and_then(|all| self.reads.take_list(all)) else {
+        let Some((list, before)) = all.and_then(|all| self.reads.take_list(all)) else {
             return;
         };
         for pool in 0..self.backend_pools.pools.len() {
@@ -45,7 +45,11 @@ impl<N: Net> Group<N> {
                     self.lose(key, "the server is down");
                 }
             }
-            if reader.weight == 0 {
+            let has_moved = before
+                .all
+                .get(id.index())
+                .is_none_or(|it| it.at != reader.at);
+            if reader.weight == 0 || has_moved {
                 self.send_home(pool);
                 self.backend_pools.pools[pool].has = OwnWrites::default();
             }
