@@ -47,7 +47,7 @@ const BOUNDS: &[Bound] = &[
     ("rows of limits.md", 58, Exactly),
     ("product lines", 134_031, Loosely),
     ("product lines of pool, session and sql", 74_854, Loosely),
-    ("lines of end-to-end tests", 29_857, Loosely),
+    ("lines of end-to-end tests", 29_859, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
