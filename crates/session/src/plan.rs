@@ -207,6 +207,7 @@ fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
         () if found.multi => Extent::Several,
         () if stays && !inside && short => Extent::ShortInSchema,
         () if stays && !inside => Extent::OneInSchema,
+        () if short && !inside => Extent::Short,
         () => Extent::One,
     }
 }
@@ -272,7 +273,7 @@ mod tests {
         for (sql, extent) in [
             ("SET @a = 1", Extent::ShortInSchema),
             ("INSERT INTO t VALUES (1)", Extent::ShortInSchema),
-            ("INSERT INTO d.t VALUES (1)", Extent::One),
+            ("INSERT INTO d.t VALUES (1)", Extent::Short),
             ("INSERT INTO t SELECT 1", Extent::One),
             ("CREATE TABLE d.t (i INT)", Extent::OneInSchema),
             ("CREATE TABLE t SELECT * FROM d.v", Extent::One),

@@ -75,10 +75,12 @@ impl Conditions {
 pub enum Extent {
     /// One statement.
     One,
+    /// One statement that changes rows, the session or a transaction: its reply is an OK.
+    Short,
     /// One statement that enters no schema, and names no view or table of another one: a report of
     /// the default schema in its OK is of a statement before it.
     OneInSchema,
-    /// As that, and a change of rows, of the session or of a transaction: its reply is an OK.
+    /// Both of these.
     ShortInSchema,
     /// It is of several statements.
     Several,
@@ -134,7 +136,7 @@ impl Statement {
     /// True if its text tells that its reply is short: it writes, or is a step of a transaction.
     #[must_use]
     pub fn has_short_reply(&self) -> bool {
-        self.extent == Extent::ShortInSchema
+        matches!(self.extent, Extent::Short | Extent::ShortInSchema)
     }
 
     /// Its text, or code that is known, explains what is reported of it.
