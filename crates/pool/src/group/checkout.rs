@@ -59,7 +59,7 @@ impl<N: Net> Group<N> {
         }
         let found = matching.pick_idle(pool, key)?;
         if is_tried {
-            self.slow_readers.start_trial(key);
+            self.slow_readers.start_trial(key, self.net.now());
         }
         let now = self.net.now();
         self.waiting_count.place_of(self.clients.get_mut(key)?, now);

@@ -13,9 +13,10 @@
 //!    those of clients that have had a reply meanwhile wait in the high queue (`queueing.rs`), for
 //!    which backends are reserved: any other text that nobody knows may be one more long one.
 //!    One of these unknown texts at a time is tried on a backend that the low queue leaves for it
-//!    besides the reserve, the last come first, so that a client's first statement does not wait
-//!    behind long ones that came before it; who has waited for [`TRIAL_WAITS`] times
-//!    `slow_reader_ms_max` is tried no more. If its reader is slow it is relieved first.
+//!    besides the reserve: that of the client that has run most statements, and of equal ones the
+//!    last come, so that a client's statement does not wait behind long ones that came before it.
+//!    A trial is over when the reply has ended, when its reader is slow, or after [`TRIAL_MAX`];
+//!    behind one whose reader was slow, the one that has waited for longest is tried.
 //! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
 //!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
 //!    (`spool.rs`), from which the client reads at its own pace. Its backend is checked in behind
@@ -59,9 +60,8 @@ use std::time::Duration;
 /// A reader that takes its reply is held up for a moment now and then; one that has held up its
 /// backend for so long is slow.
 const SLOW_AFTER: Duration = Duration::from_millis(20);
-/// An unknown text may be tried until it has waited for so many times `slow_reader_ms_max`: the
-/// first backend may be free after one.
-pub(crate) const TRIAL_WAITS: u32 = 2;
+/// A text that is tried is none of the short ones if it has not ended within so long.
+pub(crate) const TRIAL_MAX: Duration = Duration::from_millis(50);
 /// Clients of a group that are remembered to have had replies while others are slow.
 const PROVEN_MAX: usize = 4096;
 /// Bytes of a reply that wait in memory before the rest goes to the file.
@@ -134,6 +134,8 @@ struct Long {
     backend: BackendId,
     client: ClientId,
     is_slow: bool,
+    /// It has become so when it was tried.
+    is_tried: bool,
 }
 
 /// Waiting statements that want the backends of slow readers.
@@ -162,8 +164,10 @@ pub(crate) struct SlowReaders {
     texts: LongTexts,
     /// Clients that have had replies since some are slow.
     proven: HashSet<ClientId>,
-    /// Client whose unknown text is tried.
-    trial: Option<ClientId>,
+    /// Client whose unknown text is tried, and since when.
+    trial: Option<(ClientId, Time)>,
+    /// The next trial is that of the one that waits for longest.
+    tries_oldest: bool,
     /// When the next reader beyond the share has taken nothing for too long.
     next_end: Time,
     /// Backends that slow readers of limited users hold here, as all groups were told.
@@ -200,6 +204,7 @@ impl SlowReaders {
             texts: LongTexts::default(),
             proven: HashSet::new(),
             trial: None,
+            tries_oldest: false,
             next_end: Time::NEVER,
             of_users: BTreeMap::new(),
             spool,
@@ -315,6 +320,11 @@ impl SlowReaders {
         self.long.len() + self.within
     }
 
+    /// True if a backend counts in the share, or is held up already.
+    pub(crate) fn counts(&self, backend: BackendId) -> bool {
+        self.long.iter().any(|long| long.backend == backend) || self.held_up.contains(&backend)
+    }
+
     /// True while the share is used up: no statement that is known to be long is started.
     pub(crate) fn is_squeezed(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
         self.backends() >= slow_max(settings, shared, group).max(1)
@@ -332,6 +342,7 @@ impl SlowReaders {
             backend,
             client,
             is_slow: false,
+            is_tried: false,
         });
     }
 
@@ -345,16 +356,29 @@ impl SlowReaders {
         self.proven.contains(&client)
     }
 
-    /// The unknown text of this client is tried.
-    pub(crate) fn start_trial(&mut self, client: ClientId) {
-        self.trial = Some(client);
+    /// The unknown text of this client is tried from now on.
+    pub(crate) fn start_trial(&mut self, client: ClientId, now: Time) {
+        self.trial = Some((client, now));
     }
 
-    /// True while an unknown text waits or runs that is tried, or keeps its backend since.
-    pub(crate) fn has_trial<S>(&self, clients: &Slots<Client<S>, ClientId>) -> bool {
-        let client = self.trial.and_then(|key| clients.get(key));
-        client
-            .is_some_and(|client| client.state() != ClientState::Idle || client.backend().is_some())
+    /// True while an unknown text that is tried waits, or runs and may still be short.
+    pub(crate) fn has_trial<S>(&self, clients: &Slots<Client<S>, ClientId>, now: Time) -> bool {
+        let tried = |(key, since): (ClientId, Time)| Some((clients.get(key)?, since));
+        self.trial.and_then(tried).is_some_and(|(client, since)| {
+            let runs = client.state() != ClientState::Idle || client.backend().is_some();
+            client.state() == ClientState::Waiting || runs && now < since + TRIAL_MAX
+        })
+    }
+
+    /// Backends that short statements have besides before another text is tried: one while a text
+    /// that was tried in vain keeps its own.
+    pub(crate) fn besides_trials(&self) -> usize {
+        usize::from(self.long.iter().any(|long| long.is_tried))
+    }
+
+    /// True if the one that waits for longest is tried next.
+    pub(crate) fn tries_oldest(&self) -> bool {
+        self.tries_oldest
     }
 
     /// A statement of a client with a text of this digest has ended on this backend.
@@ -374,7 +398,7 @@ impl SlowReaders {
                 self.proven.clear();
             }
             self.proven.insert(client);
-            self.trial.take_if(|tried| *tried == client);
+            self.trial.take_if(|(tried, _)| *tried == client);
         }
     }
 
@@ -432,7 +456,7 @@ impl SlowReaders {
             makes_room = false;
         }
         slow.retain(|reader| demand.any || reader.has_followers);
-        slow.sort_unstable_by_key(|reader| (self.trial != Some(reader.client), reader.since));
+        slow.sort_unstable_by_key(|reader| reader.since);
         let mut of_users = self.users_over(crowd.settings);
         for reader in slow {
             let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
@@ -501,7 +525,7 @@ impl SlowReaders {
             return None;
         }
         client.output.as_mut()?.rest = Rest::Spooled(Tail::default());
-        match reader.has_followers || self.trial == Some(reader.client) {
+        match reader.has_followers {
             true => self.spooled.insert(0, reader.client),
             false => self.spooled.push(reader.client),
         }
@@ -540,10 +564,7 @@ impl SlowReaders {
             let backend = crowd.backends.get(*key);
             backend.is_some_and(|backend| backend.held_up_since().is_some())
         });
-        self.spooled.retain(|key| {
-            let client = crowd.clients.get(*key);
-            client.is_some_and(|client| client.spooled().is_some())
-        });
+        self.spooled.retain(|key| is_spooled(crowd.clients, *key));
         self.long.retain(|long| {
             let backend = crowd.backends.get(long.backend);
             backend.is_some_and(|b| b.client() == Some(long.client) && !b.flight().is_empty())
@@ -561,12 +582,16 @@ impl SlowReaders {
                     backend: reader.backend,
                     client: reader.client,
                     is_slow: false,
+                    is_tried: false,
                 }),
             };
             if !std::mem::replace(&mut known.is_slow, true)
                 && let Some(client) = crowd.clients.get(reader.client)
             {
                 self.texts.was_slow(client.statement.digest);
+                let tried = self.trial.take_if(|(tried, _)| *tried == reader.client);
+                known.is_tried = tried.is_some();
+                self.tries_oldest ^= tried.is_some();
             }
         }
     }
@@ -674,8 +699,7 @@ impl SlowReaders {
         let (all, now) = (&crowd.shared.spool, crowd.now);
         let stuck = self.held_up.iter().any(|key| {
             let owner = crowd.backends.get(*key).and_then(Backend::client);
-            let client = owner.and_then(|owner| crowd.clients.get(owner));
-            client.is_some_and(|client| client.spooled().is_some())
+            owner.is_some_and(|owner| is_spooled(crowd.clients, owner))
         });
         if stuck && !self.spool.has_room(all, now) {
             all.note_lack(now);
@@ -701,10 +725,13 @@ impl SlowReaders {
         });
         let relief = slow_at.map(|since| since + SLOW_AFTER);
         let relief = relief.filter(|at| *at > now).min();
-        let end = self.next_end;
+        let trial_end = self.trial.filter(|_| others_wait);
+        let trial_end = trial_end.map_or(Time::NEVER, |(_, since)| since + TRIAL_MAX);
+        let later = |at: Time| if at > now { at } else { Time::NEVER };
         relief
             .unwrap_or(Time::NEVER)
-            .min(if end > now { end } else { Time::NEVER })
+            .min(later(self.next_end))
+            .min(later(trial_end))
             .min(self.collecting.next_choice())
     }
 
@@ -721,8 +748,8 @@ impl SlowReaders {
             client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
         };
         let slow = self.held_up.iter().filter(waits).count();
-        let spooled = |key: &&ClientId| clients.get(**key).is_some_and(|c| c.spooled().is_some());
-        let spooled = self.spooled.iter().filter(spooled).count();
+        let spooled = self.spooled.iter().filter(|key| is_spooled(clients, **key));
+        let spooled = spooled.count();
         (slow, spooled, self.spool.used())
     }
 
@@ -730,6 +757,12 @@ impl SlowReaders {
     pub(crate) fn end(&mut self, shared: &Shared) {
         self.collecting.end(&shared.collecting);
     }
+}
+
+/// True if a client's reply was taken off its backend.
+fn is_spooled<S>(clients: &Slots<Client<S>, ClientId>, key: ClientId) -> bool {
+    let client = clients.get(key);
+    client.is_some_and(|client| client.spooled().is_some())
 }
 
 /// A reader whose reply is on its way into a spool that has no room. One that waits for what is in

@@ -194,15 +194,9 @@ impl Queues {
         Some(entry.client)
     }
 
-    /// Entries of a queue that have not waited for `longest` yet, the last come first.
-    pub(crate) fn last_of(
-        &self,
-        queue: QueueName,
-        longest: Duration,
-        now: Time,
-    ) -> impl Iterator<Item = &Waiting> {
-        let last = self.queues[queue as usize].entries.iter().rev();
-        last.take_while(move |waiting| now.since(waiting.since) < longest)
+    /// Entries of a queue, the first come in front, whether or not they still stand.
+    pub(crate) fn entries(&self, queue: QueueName) -> impl DoubleEndedIterator<Item = &Waiting> {
+        self.queues[queue as usize].entries.iter()
     }
 
     /// Moves those of the low queue for whom this holds to the high one, each to the place of its

@@ -32,7 +32,7 @@ impl<N: Net> Group<N> {
         let goes_before_slow = matching.goes_before_slow(key);
         let is_tried = !goes_before_slow && matching.may_try(key);
         if is_tried {
-            self.slow_readers.start_trial(key);
+            self.slow_readers.start_trial(key, self.net.now());
         }
         match self.waiters().enter(key, len, goes_before_slow || is_tried) {
             Entered::Waits => Handled::Kept,

@@ -29,7 +29,8 @@ impl<N: Net> Group<N> {
                 client.place.raise();
             }
         }
-        tried.inspect(|key| self.slow_readers.start_trial(*key));
+        let now = self.net.now();
+        tried.inspect(|key| self.slow_readers.start_trial(*key, now));
         for backend in read_on {
             self.bulk.read_at_once(backend);
         }

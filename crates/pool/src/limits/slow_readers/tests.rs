@@ -276,6 +276,41 @@ fn what_is_long_counts_from_its_start_to_its_end() {
 }
 
 #[test]
+fn a_trial_ends_when_its_reader_is_slow_or_its_time_is_over_and_the_oldest_is_next() {
+    let mut bench = Bench::new("backends_max = 16", 4);
+    let tried = bench.owners[3];
+    let moves = |bench: &mut Bench, key, to: &[ClientState]| {
+        let client = bench.clients.get_mut(key).unwrap();
+        assert!(to.iter().all(|state| client.change_state(*state, NOW)));
+    };
+    moves(
+        &mut bench,
+        tried,
+        &[ClientState::Idle, ClientState::Running],
+    );
+    bench.readers.start_trial(tried, NOW);
+    bench.relieve(false, Time(SLOW.0 - 1));
+    assert!(bench.readers.has_trial(&bench.clients, SLOW));
+    bench.relieve(false, SLOW);
+    assert!(!bench.readers.has_trial(&bench.clients, SLOW));
+    assert!(bench.readers.tries_oldest() && bench.is_squeezed());
+    assert_eq!(bench.readers.besides_trials(), 1);
+    // Its reply goes to the spool in its turn, and the next text is tried meanwhile.
+    let (next, _) = bench.starts();
+    moves(&mut bench, next, &[ClientState::Idle, ClientState::Waiting]);
+    bench.readers.start_trial(next, SLOW);
+    let end = SLOW + TRIAL_MAX;
+    assert_eq!(bench.readers.next_relief(&bench.backends, true, SLOW), end);
+    assert!(bench.readers.has_trial(&bench.clients, end), "it waits yet");
+    moves(&mut bench, next, &[ClientState::Idle, ClientState::Running]);
+    assert!(bench.readers.has_trial(&bench.clients, Time(end.0 - 1)));
+    assert!(!bench.readers.has_trial(&bench.clients, end));
+    assert!(bench.readers.tries_oldest(), "it may be short yet");
+    bench.readers.checked_in(bench.backend_ids[3]);
+    assert_eq!(bench.readers.besides_trials(), 0);
+}
+
+#[test]
 fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wait() {
     let mut bench = Bench::new("backends_max = 16", 6);
     let relief = bench.relieve(false, SLOW);

@@ -595,51 +595,68 @@ fn beside_slow_readers_what_is_taken_for_short_has_the_reserve() {
     assert_eq!(bench.matching().front_to_serve(0), None);
 }
 
+/// Backends 90 and 91 run long texts, which is the share of eight.
+fn share_is_used_up(bench: &mut Bench) {
+    for n in 90..92 {
+        let (backend, client) = (BackendId::from_parts(n, 0), ClientId::from_parts(n, 0));
+        bench.slow_readers.start_long(backend, client);
+    }
+}
+
 #[test]
 fn beside_slow_readers_one_text_that_nobody_knows_is_tried_and_the_last_come_first() {
-    let mut bench = Bench::new("backends_max = 8\nslow_reader_ms_max = 1");
+    let mut bench = Bench::new("backends_max = 8");
     for _ in 0..6 {
         let (client, backend_id) = (bench.client(0, None), bench.idle(0, None));
         bench.check_out(client, backend_id);
     }
-    let [old, first, last] = [2_000_000, 1_999_999, 5].map(|before| {
+    let [old, ran, first, last] = [(9, 1), (7, 4), (6, 3), (5, 3)].map(|(before, ran)| {
         let client = bench.client(0, None);
         bench.waits(client, QueueName::Low, before);
         let entry = bench.clients.get_mut(client).unwrap();
+        entry.last.number = ran;
         assert!(entry.change_state(ClientState::Waiting, NOW));
         client
     });
     assert_eq!(bench.matching().put_trial_first(), None, "nobody is slow");
-    for n in 0..2 {
-        let key = |part| {
-            (
-                BackendId::from_parts(part, 0),
-                ClientId::from_parts(part, 0),
-            )
-        };
-        let (backend, client) = key(90 + n);
-        bench.slow_readers.start_long(backend, client);
-    }
+    share_is_used_up(&mut bench);
     assert_eq!(
         bench.matching().front_to_serve(0),
         None,
         "one is left for it"
     );
-    assert_eq!(bench.matching().put_trial_first(), Some(last));
-    bench.slow_readers.start_trial(last);
-    assert_eq!(bench.matching().front_to_serve(0).unwrap().client, last);
-    assert_eq!(bench.matching().put_trial_first(), None, "one at a time");
-    // It has ended, and a backend is left for the next.
-    bench
-        .slow_readers
-        .statement_ended(BackendId::from_parts(89, 0), 0, last);
-    bench.forgets(last);
+    let ended = BackendId::from_parts(89, 0);
+    // Of those that have run most, and then of the last come.
+    for tried in [ran, last] {
+        assert_eq!(bench.matching().put_trial_first(), Some(tried));
+        bench.slow_readers.start_trial(tried, NOW);
+        assert_eq!(bench.matching().front_to_serve(0).unwrap().client, tried);
+        assert_eq!(bench.matching().put_trial_first(), None, "one at a time");
+        // It has ended, and a backend is left for the next.
+        bench.slow_readers.statement_ended(ended, 0, tried);
+        bench.forgets(tried);
+    }
     assert_eq!(bench.matching().put_trial_first(), Some(first));
     bench.forgets(first);
-    let none = bench.matching().put_trial_first();
-    assert_eq!(none, None, "the other has waited for long");
     assert!(bench.matching().may_try(old));
     let (client, backend_id) = (bench.client(0, None), bench.idle(0, None));
     bench.check_out(client, backend_id);
     assert!(!bench.matching().may_try(old), "the reserve is kept");
+    // Those of short statements are free soon.
+    let runs = |bench: &mut Bench, sent| {
+        let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
+        let command = InFlight { sent, ..command };
+        let backend = bench.backends.get_mut(backend_id).unwrap();
+        backend.take_answered();
+        backend.expect(command);
+        bench.matching().may_try(old)
+    };
+    assert!(runs(&mut bench, NOW));
+    assert!(
+        !runs(&mut bench, Time(NOW.0 - 50_000_000)),
+        "it is not short"
+    );
+    assert!(runs(&mut bench, NOW));
+    bench.slow_readers.start_long(backend_id, client);
+    assert!(!bench.matching().may_try(old), "its text is long");
 }

@@ -4,17 +4,19 @@
 //! queue: the backends that are reserved for logins and statements of high priority, and slow
 //! readers, which keep backends from others.
 
-use crate::backend::{ForSession, InFlight, Purpose};
+use crate::backend::{Backend, ForSession, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::limits::slow_readers::TRIAL_WAITS;
+use crate::limits::slow_readers::TRIAL_MAX;
 use crate::scheduler::matching::Matching;
 use crate::scheduler::priority::{Mode, Priority};
-use crate::scheduler::queue::{QueueName, Queues, Waiting};
+use crate::scheduler::queue::{QueueName, Waiting};
 use reactor::{Slots, Time};
 use session::state::can_restore;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Entries at the end of a queue that are looked at for one whose text may be tried.
+const TRIAL_LOOKS_MAX: usize = 256;
 /// Queues of those who wait for a backend, and may be refused one.
 pub(crate) const REFUSABLE: [QueueName; 4] = [
     QueueName::Login,
@@ -224,35 +226,72 @@ impl<S> Matching<'_, S> {
     fn tries_texts(&self) -> bool {
         self.is_squeezed()
             && self.shared.budget.reserved(self.index) > 0
-            && !self.slow_readers.has_trial(self.clients)
+            && !self.slow_readers.has_trial(self.clients, self.now)
     }
 
-    /// True if nobody knows a client's text, none is tried, and a backend besides the reserve is
-    /// free for it, while slow readers have used up their share: it goes to the high queue, as one
-    /// that is taken for short.
+    /// True if nobody knows a client's text, none is tried, and a backend besides the reserve
+    /// serves short statements, while slow readers have used up their share: it goes to the high
+    /// queue, as one that is taken for short.
     pub(crate) fn may_try(&self, key: ClientId) -> bool {
-        let client = self.clients.get(key);
         self.tries_texts()
-            && !(self.shared.budget).is_reserve_reached(self.index, self.pools.unused(), 0)
-            && !self.is_long(key)
-            && client.is_some_and(|client| {
-                let limits = &self.settings.users[client.user()].limits;
-                client.place.priority.unwrap_or(limits.priority) != Priority::Low
-            })
+            && self.statements_if_tried(key).is_some()
+            && self.has_one_besides_reserve()
     }
 
-    /// Puts the last come of the low queues whose text may be tried into the high one; it is
-    /// returned.
-    pub(crate) fn put_trial_first(&mut self) -> Option<ClientId> {
-        let longest = self.settings.slow_reader_max * TRIAL_WAITS;
-        let last = |queues: &Queues| {
-            let mut low = queues.last_of(QueueName::Low, longest, self.now).copied();
-            low.find(|waiting| stands(self.clients, waiting) && self.may_try(waiting.client))
+    /// Number of statements that a client has run whose text may be tried.
+    fn statements_if_tried(&self, key: ClientId) -> Option<u32> {
+        let client = self.clients.get(key)?;
+        let limits = &self.settings.users[client.user()].limits;
+        let is_tried =
+            client.place.priority.unwrap_or(limits.priority) != Priority::Low && !self.is_long(key);
+        is_tried.then_some(client.last.number)
+    }
+
+    /// True if, when one backend more is a slow reader's, as many as are reserved (and one more
+    /// after a trial in vain) are free or run short statements. Where these are many, the one
+    /// besides is hardly ever free.
+    fn has_one_besides_reserve(&self) -> bool {
+        let (budget, unused) = (&self.shared.budget, self.pools.unused());
+        let serves_short = |(backend_id, backend): (BackendId, &Backend<S>)| {
+            let client = backend.client().and_then(|key| self.clients.get(key));
+            let first = backend.flight().front();
+            first.is_some_and(|command| self.now.since(command.sent) < TRIAL_MAX)
+                && client.is_some_and(|client| !client.is_held())
+                && !backend.in_transaction()
+                && !self.slow_readers.counts(backend_id)
         };
-        let pools = self.pools.pools.iter().enumerate();
-        let found = pools.filter_map(|(pool, of)| Some((last(&of.queues)?, pool)));
-        let (tried, pool) = found.max_by_key(|(waiting, _)| waiting.since)?;
-        let queues = &mut self.pools.pools[pool].queues;
+        let short = || {
+            self.backends
+                .iter()
+                .filter(|found| serves_short(*found))
+                .count()
+        };
+        let besides = self.slow_readers.besides_trials();
+        !budget.is_reserve_reached(self.index, unused, besides)
+            || !budget.is_reserve_reached(self.index, unused + short(), besides)
+    }
+
+    /// Puts one of the low queues whose text may be tried into the high one; it is returned: of
+    /// the last come, the one that has run most statements, or the one that waits for longest.
+    pub(crate) fn put_trial_first(&mut self) -> Option<ClientId> {
+        if !self.tries_texts() || !self.has_one_besides_reserve() {
+            return None;
+        }
+        let may_try = |waiting: &Waiting| match stands(self.clients, waiting) {
+            true => Some((self.statements_if_tried(waiting.client)?, *waiting)),
+            false => None,
+        };
+        let pools = self.pools.pools.iter();
+        let low = pools.map(|pool| pool.queues.entries(QueueName::Low));
+        let (_, tried) = match self.slow_readers.tries_oldest() {
+            true => low
+                .filter_map(|low| low.take(TRIAL_LOOKS_MAX).find_map(may_try))
+                .min_by_key(|(_, waiting)| waiting.since),
+            false => low
+                .flat_map(|low| low.rev().take(TRIAL_LOOKS_MAX).filter_map(may_try))
+                .max_by_key(|(statements, waiting)| (*statements, waiting.since)),
+        }?;
+        let queues = &mut self.pools.pools[tried.pool as usize].queues;
         queues.raise(|waiting| *waiting == tried);
         Some(tried.client)
     }
