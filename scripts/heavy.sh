@@ -8,7 +8,8 @@
 #   makes sense without. Prints the latencies of 32 clients (8 beside those floods) that ask short
 #   questions meanwhile, how often the burden was done, and how far the pool's memory has grown.
 #   Then 40 clients that read nothing of 100 MB each, on 16 backends, without a spool, with a full
-#   one and with the default, beside clients of their account and of another.
+#   one and with the default, beside clients of their account and of another, and 40 with a text of
+#   its own each.
 # Why: nobody may be held up, and no memory taken, by what one client sends.
 # Changes on the machine: installs MariaDB (Debian) if it is missing, as scripts/lib.sh describes;
 #   the servers run from a folder below /tmp on free ports.
@@ -98,6 +99,7 @@ if [[ $modes == *unread* ]]; then
         printf 'spool_bytes_max = %s\n' "$spool"
         for ((round = 0; round < rounds; round++)); do
             through unread 0 && through unread 40 && through unread@other 40
+            through unread-own 40
         done
     done
 fi

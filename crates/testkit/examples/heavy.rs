@@ -16,8 +16,8 @@
 //! - `replies`: COUNT clients loop replies of 40 MiB; `statements`: COUNT clients loop statements
 //!   of 16 to 60 MiB. With `replies@MS` and `statements@MS` each of them begins one every MS
 //!   milliseconds at most, so that two runs carry the same burden;
-//! - `unread`: COUNT clients ask for 100 MB and read nothing. With `unread@USER` they log in as
-//!   this user, with its name as password;
+//! - `unread`: COUNT clients ask for 100 MB and read nothing; with `unread-own` each by a text of
+//!   its own. With `unread@USER` they log in as this user, with its name as password;
 //! - `packed`: COUNT clients loop four compressed frames that hold a statement of 16 MiB each;
 //! - `flood-KIND` or `flood-KIND-WAY`: COUNT clients send commands of one kind (see `command_of`)
 //!   without end. WAY is `zlib`, `zstd`, `tls`, `open` (in a transaction) or `unread` (no answer is
@@ -270,7 +270,8 @@ fn burden(address: &Address, mode: &str, number: usize, count: usize, over: &Ato
         "packed" => loop_packed(address, over),
         _ if mode.starts_with("unread") => {
             let user = mode.split_once('@').map_or("app", |(_, user)| user);
-            read_nothing(address, user, over)
+            let own = mode.starts_with("unread-own").then_some(number);
+            read_nothing(address, user, own, over)
         }
         _ if let Some(kind) = mode.strip_prefix("flood-") => flood(address, kind, over),
         _ => loop_large(address, mode, number, count, over),
@@ -304,12 +305,14 @@ fn begin_commands(
     sent
 }
 
-/// A client that asks for 100 MB and reads nothing.
-fn read_nothing(address: &Address, user: &str, over: &AtomicBool) -> usize {
+/// A client that asks for 100 MB, by a text of its `own` if it has a number, and reads nothing.
+fn read_nothing(address: &Address, user: &str, own: Option<usize>, over: &AtomicBool) -> usize {
     let (_connection, mut socket) = log_in_as(user, address, 0);
-    let sql = b"SELECT REPEAT('x', 1000000) FROM sbtest.forty a, sbtest.forty b LIMIT 100";
+    let name = own.map_or(String::new(), |number| format!(" AS n_{number}"));
+    let sql =
+        format!("SELECT REPEAT('x', 1000000){name} FROM sbtest.forty a, sbtest.forty b LIMIT 100");
     let mut asked = Vec::new();
-    put_command(&mut asked, Command::Query, sql);
+    put_command(&mut asked, Command::Query, sql.as_bytes());
     socket.write_all(&asked).unwrap();
     while !over.load(Ordering::Relaxed) {
         std::thread::park_timeout(LOOK_EVERY);
