@@ -1,6 +1,7 @@
 //! All memory for clients in use: who pays, and that nobody else does.
 
 use crate::audit::{TRAIL, end, id};
+use crate::unfinished_commands::resident;
 use crate::walls::is_root;
 use crate::walls::threads::ControlGroup;
 use crate::world::*;
@@ -71,6 +72,40 @@ fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
             assert_eq!(failure.code, 1153, "{failure}");
             assert!(failure.message.contains("memory_bytes_max"), "{failure}");
         }
+    }
+}
+
+/// The process may have all memory of the setting beside what it counts for clients: then too who
+/// holds most pays, and not who sends or comes last.
+#[test]
+fn who_holds_most_is_closed_when_the_process_has_all_memory_beside_that_of_clients() {
+    for real in pooled_servers() {
+        let lines = "groups = 2\nbackends_max = 4";
+        let logins = |pool: &Pool, count| -> Vec<Client> {
+            let clients = (0..count).map(|_| login(&pool.address, &app()));
+            clients.collect()
+        };
+        let usual = fresh_pool(real, lines);
+        let clients = logins(&usual, 8);
+        let max = resident(&usual) + 8 * MIB;
+        drop((clients, usual));
+        let pool = fresh_pool(real, &format!("{lines}\nmemory_bytes_max = {max}"));
+        let mut good = logins(&pool, 6);
+        let [mut most, mut less] = [(); 2].map(|()| login(&pool.address, &app()));
+        assert!(hoard(&mut most, 9).is_none() && hoard(&mut less, 4).is_none());
+        let line = pool.wait_for("event=memory-share ").unwrap();
+        assert!(line.contains(&named(&most)), "{line}");
+        // A long command waits until there is memory again; then newcomers are let in, too.
+        let long = format!("SELECT LENGTH('{}')", "x".repeat(MIB));
+        assert_eq!(good[0].value(&long), MIB.to_string());
+        assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+        assert!(less.run(Command::Ping, b"").is_ok());
+        assert!(
+            good.iter_mut()
+                .all(|client| client.value("SELECT 2") == "2")
+        );
+        let census = pool.wait_for_census("memory_closed: ").unwrap();
+        assert!(census.contains("memory_closed: 1,"), "{census}");
     }
 }
 

@@ -42,7 +42,7 @@ fn counted(pool: &Pool) -> usize {
     digits.parse().unwrap()
 }
 
-fn resident(pool: &Pool) -> usize {
+pub(crate) fn resident(pool: &Pool) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pool.id())).unwrap();
     let line = status
         .lines()

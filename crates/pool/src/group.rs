@@ -364,11 +364,10 @@ impl<N: Net> Group<N> {
         self.matching().publish(statements);
         self.room().publish();
         let held = self.survey().held_for_clients();
-        if self
-            .reported_memory
-            .report(&self.shared.memory, held, self.net.now())
-        {
-            self.close_who_holds_most();
+        let is_short = self.shared.is_memory_full.load(Relaxed);
+        let (memory, now) = (&self.shared.memory, self.net.now());
+        if let Some(look) = self.reported_memory.report(memory, held, is_short, now) {
+            self.close_who_holds_most(look);
         }
     }
 
@@ -381,6 +380,7 @@ impl<N: Net> Group<N> {
             return Time(0);
         }
         let now = self.net.now();
+        let is_short = self.shared.is_memory_full.load(Relaxed);
         let lent = self.matching().next_lent();
         let mut next = lent
             .map_or(Time::NEVER, |(at, _)| at)
@@ -389,7 +389,7 @@ impl<N: Net> Group<N> {
             .min((self.shared.upstream).down_at(now, self.settings.server_down_fail))
             .min((self.arrivals).next(self.shared.login_gap(&self.settings, self.net.now())))
             .min(self.inputs.next_look(self.net.now()))
-            .min(self.reported_memory.next_look(&self.shared.memory))
+            .min((self.reported_memory).next_look(&self.shared.memory, is_short))
             .min(self.bulk.next(self.inputs.has_line()));
         if waits {
             next = next.min(self.matching().next_for_waiting());

@@ -19,6 +19,7 @@ pub mod address;
 pub mod arguments;
 pub mod clock;
 pub mod descriptors;
+mod freed;
 mod mailbox;
 mod net;
 mod prefetch;
@@ -39,6 +40,7 @@ pub mod tls_files;
 
 pub use address::Address;
 pub use clock::{Time, pause, utc_now, wall_clock};
+pub use freed::give_back_memory;
 pub use mailbox::{Mailbox, Sender, mailbox};
 pub use net::{Event, Net, Read, Token, Write};
 pub use prefetch::prefetch;

@@ -466,9 +466,9 @@ table! {
             /// only the first 16 KiB of commands are read. The same holds while the machine has
             /// less than 64 MiB free, or the control group a sixteenth of its limit (at most 64
             /// MiB). Default: 90 % of the machine or of the smallest control group's limit. What is
-            /// buffered for clients may take seven eighths of it. Beyond that, the pool closes the
-            /// client that uses most, if that is more than an even share; between statements it
-            /// gets error 1153 first (event `memory-share`).
+            /// buffered for clients may take seven eighths of it. Beyond any of these, the pool
+            /// closes the client that uses most, if that is more than an even share; between
+            /// statements it gets error 1153 first (event `memory-share`).
             memory_bytes_max: Option<usize> {
                 .number("bytes", 1 << 20, MANY).or_nothing("90 % of what there is")
                 .fixed()

@@ -28,6 +28,9 @@ const LEFT_PART: u64 = 16;
 
 /// Interval of looks for the client that holds most while all memory is in use.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Interval of looks while the process lacks memory though clients hold less than theirs: what it
+/// has is read twice within that, so a closed client is seen before the next one goes.
+const SHORT_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Bytes that are kept for all clients, and their bound.
 #[derive(Debug)]
@@ -45,26 +48,55 @@ pub(crate) struct ClientMemory {
 pub(crate) struct ReportedMemory {
     reported: usize,
     look_at: Time,
+    /// The last look has told the others of the group's client that holds most.
+    has_told: bool,
+}
+
+/// A look for the client that holds most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryLook {
+    /// Clients hold all that they may: the one that holds most goes.
+    Full,
+    /// The process lacks memory: the groups tell each other what their clients hold.
+    ShortTells,
+    /// It still does: the one that holds most of all goes.
+    ShortCloses,
 }
 
 impl ReportedMemory {
-    /// Tells the others that a group keeps so much now. `true` where all memory is in use, and the
-    /// client that holds most is to be looked for.
-    pub(crate) fn report(&mut self, memory: &ClientMemory, held: usize, now: Time) -> bool {
+    /// Tells the others that a group keeps so much now; says if the client that holds most is to be
+    /// looked for. `is_short`: the process lacks memory.
+    pub(crate) fn report(
+        &mut self,
+        memory: &ClientMemory,
+        held: usize,
+        is_short: bool,
+        now: Time,
+    ) -> Option<MemoryLook> {
         let before = std::mem::replace(&mut self.reported, held);
         if before != held {
             memory.change(before, held);
         }
-        let is_due = memory.is_full() && now >= self.look_at;
-        if is_due {
-            self.look_at = now + LOOK_EVERY;
+        let is_full = memory.is_full();
+        self.has_told &= is_short && !is_full;
+        if now < self.look_at || !is_full && !is_short {
+            return None;
         }
-        is_due
+        if is_full {
+            self.look_at = now + LOOK_EVERY;
+            return Some(MemoryLook::Full);
+        }
+        self.look_at = now + SHORT_LOOK_EVERY;
+        self.has_told = !self.has_told;
+        Some(match self.has_told {
+            true => MemoryLook::ShortTells,
+            false => MemoryLook::ShortCloses,
+        })
     }
 
     /// When that is to be looked for again.
-    pub(crate) fn next_look(&self, memory: &ClientMemory) -> Time {
-        match memory.is_full() {
+    pub(crate) fn next_look(&self, memory: &ClientMemory, is_short: bool) -> Time {
+        match is_short || memory.is_full() {
             true => self.look_at,
             false => Time::NEVER,
         }
@@ -232,20 +264,38 @@ mod tests {
     fn others_are_told_of_changes_and_who_holds_most_is_looked_for_now_and_then() {
         let memory = ClientMemory::new(Some(8 << 20), 1);
         let mut reported = ReportedMemory::default();
-        assert!(!reported.report(&memory, 5, Time(1)));
-        assert_eq!(
-            (memory.used.load(Relaxed), reported.next_look(&memory)),
-            (5, Time::NEVER)
-        );
+        let (full, mut is_short) = (Some(MemoryLook::Full), false);
+        assert_eq!(reported.report(&memory, 5, is_short, Time(1)), None);
+        let next = |reported: &ReportedMemory, is_short| reported.next_look(&memory, is_short);
+        assert_eq!(memory.used.load(Relaxed), 5);
+        assert_eq!(next(&reported, is_short), Time::NEVER);
         let much = memory.max() + 1;
-        assert!(reported.report(&memory, much, Time(2)));
-        assert!(
-            !reported.report(&memory, much, Time(3)),
-            "it has just been looked for"
-        );
-        assert_eq!(reported.next_look(&memory), Time(2) + LOOK_EVERY);
-        assert!(reported.report(&memory, much, Time(2) + LOOK_EVERY));
-        assert!(!reported.report(&memory, 0, Time(4) + LOOK_EVERY));
+        assert_eq!(reported.report(&memory, much, is_short, Time(2)), full);
+        let again = reported.report(&memory, much, is_short, Time(3));
+        assert_eq!(again, None, "it has just been looked for");
+        let now = Time(2) + LOOK_EVERY;
+        assert_eq!(next(&reported, is_short), now);
+        assert_eq!(reported.report(&memory, much, is_short, now), full);
+        let now = now + LOOK_EVERY;
+        assert_eq!(reported.report(&memory, 0, is_short, now), None);
         assert_eq!(memory.used.load(Relaxed), 0);
+        // The process lacks memory: groups tell each other first, and a client goes by turns.
+        is_short = true;
+        assert_eq!(next(&reported, is_short), now);
+        let looks = (0..4).map(|nth| {
+            let at = now + SHORT_LOOK_EVERY * nth;
+            let look = reported.report(&memory, 5, is_short, at);
+            assert_eq!(reported.report(&memory, 5, is_short, at), None);
+            look.unwrap()
+        });
+        let (tells, closes) = (MemoryLook::ShortTells, MemoryLook::ShortCloses);
+        let looks: Vec<MemoryLook> = looks.collect();
+        assert_eq!(looks, [tells, closes, tells, closes]);
+        let now = now + SHORT_LOOK_EVERY * 4;
+        assert_eq!(reported.report(&memory, 5, is_short, now), Some(tells));
+        assert_eq!(reported.report(&memory, 5, false, now), None);
+        let now = now + SHORT_LOOK_EVERY;
+        let anew = reported.report(&memory, 5, is_short, now);
+        assert_eq!(anew, Some(tells), "it lacked none meanwhile");
     }
 }

@@ -12,9 +12,12 @@
 //! reply cannot be told; the log says why it was closed.
 //!
 //! Not counted: the first 4 KiB of each command, sockets, and what belongs to no client, as known
-//! digests and stored code. The resident memory of the process bounds newcomers besides: it is
-//! looked at off the statement path ([`Shared::look_at_memory`]), and while memory is short nobody
-//! is let in; those inside go on.
+//! digests and stored code. So the process may lack memory while clients hold less than their part:
+//! its resident memory is looked at off the statement path ([`Shared::look_at_memory`]). While it
+//! is short nobody is let in, and no command is read beyond what is always read. So what is free is
+//! given back to the kernel, and the client that holds most of all groups is closed every other
+//! second, if that is above its share: those who hold much would shut out the others for as long
+//! as they like.
 //!
 //! [`ClientMemory`]: crate::limits::memory::ClientMemory
 
@@ -23,10 +26,10 @@ use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
 use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
-use crate::limits::memory::{memory_of, shortage};
+use crate::limits::memory::{MemoryLook, memory_of, shortage};
 use crate::observe::audit::end;
 use crate::observe::log::{Event, note_of};
-use reactor::Net;
+use reactor::{Net, give_back_memory};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -61,19 +64,27 @@ impl Shared {
 }
 
 impl<N: Net> Group<N> {
-    /// All groups keep too much: closes who holds most of all, if that is more than a share.
-    pub(crate) fn close_who_holds_most(&mut self) {
+    /// All groups keep too much, or the process lacks memory: closes who holds most of all, if that
+    /// is more than a share.
+    pub(crate) fn close_who_holds_most(&mut self, look: MemoryLook) {
         // What nobody has any more goes first.
         self.definitions.sweep();
         self.sessions.sweep();
+        if look == MemoryLook::ShortTells && self.index == 0 {
+            give_back_memory();
+        }
         let all = self.clients.iter();
-        let Some((held, key)) = all.map(|(key, client)| (client.kept_bytes(), key)).max() else {
-            return;
-        };
+        let most = all.map(|(key, client)| (client.kept_bytes(), key)).max();
+        let held = most.map_or(0, |(held, _)| held);
         let share = self.shared.memory.share(self.shared.clients.load(Relaxed));
-        if self.shared.memory.is_largest(self.index, held) && held > share {
+        let is_largest = self.shared.memory.is_largest(self.index, held);
+        let closes = is_largest && held > share && look != MemoryLook::ShortTells;
+        if let Some((_, key)) = most.filter(|_| closes) {
             self.end_for_memory(key, held, share);
-            self.shared.memory.is_largest(self.index, 0);
+            // Others of a full memory go on at once; what is short is read before the next goes.
+            if look == MemoryLook::Full {
+                self.shared.memory.is_largest(self.index, 0);
+            }
         }
     }
 
@@ -87,8 +98,8 @@ impl<N: Net> Group<N> {
             Event::MemoryShare,
             &identity.facts_of_end(),
             format_args!(
-                "client {} closed: all memory for clients is in use (memory_bytes_max), and it \
-                 holds {held} bytes of it, above its share of {share}",
+                "client {} closed: all memory for clients is in use (memory_bytes_max), or the \
+                 machine's, and it holds {held} bytes of it, above its share of {share}",
                 client.id()
             ),
         );
@@ -102,5 +113,62 @@ impl<N: Net> Group<N> {
         self.counts.memory_closed += 1;
         // A checkout or a reply of its ends as when a client has left.
         self.clients.close_later(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::scripted::Scripted;
+    use crate::group::tests::{client, group_with};
+    use reactor::Time;
+    use std::time::Duration;
+
+    /// A client that has sent so much of a longer command.
+    fn holds(group: &mut Group<Scripted>, bytes: usize) -> ClientId {
+        let key = client(group);
+        let mut sent = vec![b'x'; bytes];
+        sent[..4].copy_from_slice(&[0, 0, 0x7F, 0]);
+        let client = group.clients.get_mut(key).unwrap();
+        client.keep_input(&sent);
+        key
+    }
+
+    #[test]
+    fn while_the_process_lacks_memory_who_holds_most_goes_one_after_the_other() {
+        let mut group = group_with("memory_bytes_max = 4194304");
+        let keys = [1_000_000, 1_100_000, 200_000].map(|bytes| holds(&mut group, bytes));
+        group.shared.clients.store(12, Relaxed);
+        let second = Duration::from_secs(1);
+        let mut left = |seconds: u32, is_short| {
+            group.shared.is_memory_full.store(is_short, Relaxed);
+            for _ in 0..2 {
+                group.net.now = Time(1_000_000_000) + second * seconds;
+                group.turn(&[]);
+            }
+            keys.map(|key| group.clients.get(key).is_some())
+        };
+        assert_eq!(left(0, false), [true; 3]);
+        assert_eq!(left(1, true), [true; 3], "groups tell each other first");
+        assert_eq!(left(2, true), [true, false, true]);
+        assert_eq!(left(3, true), [true, false, true], "one at a time");
+        assert_eq!(left(4, false), [true, false, true], "there is enough");
+        assert_eq!(left(5, true), [true, false, true]);
+        assert_eq!(left(6, true), [false, false, true]);
+        assert_eq!(left(8, true), [false, false, true]);
+        assert_eq!(
+            left(10, true),
+            [false, false, true],
+            "it is within its share"
+        );
+    }
+
+    #[test]
+    fn a_group_without_clients_holds_up_no_other() {
+        let mut group = group_with("memory_bytes_max = 4194304");
+        group.shared.memory.is_largest(0, 1 << 30);
+        group.close_who_holds_most(MemoryLook::Full);
+        let told = format!("{:?}", group.shared.memory);
+        assert!(told.contains("largest: [0]"), "{told}");
     }
 }
