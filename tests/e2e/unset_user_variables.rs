@@ -67,7 +67,11 @@ const CASCADES: [&str; 8] = [
 /// Deletes one parent as this client; returns how many tables the binary log names for it.
 fn tables_logged(real: &Real, client: &mut Client, id: usize) -> usize {
     let mut admin = real.admin();
-    let status = admin.rows("SHOW BINARY LOG STATUS").texts();
+    let status = match real.flavour() {
+        Flavour::MySql => "SHOW BINARY LOG STATUS",
+        Flavour::MariaDb => "SHOW BINLOG STATUS",
+    };
+    let status = admin.rows(status).texts();
     let (file, from) = (&status[0][0], &status[0][1]);
     client.must(&format!("DELETE FROM cascades.parent WHERE id = {id}"));
     let events = admin.rows(&format!("SHOW BINLOG EVENTS IN '{file}' FROM {from}"));
@@ -107,4 +111,73 @@ fn cascades_are_logged_and_fire_triggers_whoever_had_the_backend_before() {
     b.must("SET enable_cascade_triggers = ON");
     b.must("DELETE FROM parent WHERE id = 8");
     assert_eq!(b.value("SELECT p FROM told"), "8");
+}
+
+/// Variables of the moment, or of the statement before; those of GTIDs beside them.
+const OF_THE_MOMENT: &str = "error_count identity insert_id last_insert_id pseudo_thread_id \
+    rand_seed1 rand_seed2 statement_id timestamp warning_count";
+
+/// Everything that can be told of a session: its variables, what it reports of statements that
+/// change it, and how many tables the binary log names for a delete with a cascade.
+fn all_of_session(
+    real: &Real,
+    client: &mut Client,
+    id: usize,
+) -> (Vec<Vec<String>>, String, usize) {
+    client.must("SELECT @had");
+    let table = match real.flavour() {
+        Flavour::MySql => "performance_schema.session_variables",
+        Flavour::MariaDb => "information_schema.SESSION_VARIABLES",
+    };
+    let all = format!("SELECT LOWER(VARIABLE_NAME) AS n, VARIABLE_VALUE FROM {table} ORDER BY n");
+    let mut variables = client.rows(&all).texts();
+    let skipped: Vec<&str> = OF_THE_MOMENT.split_whitespace().collect();
+    variables.retain(|row| !row[0].contains("gtid") && !skipped.contains(&row[0].as_str()));
+    assert!(variables.len() > 300, "{variables:?}");
+    let changes = "USE cascades;SET NAMES latin1;SET time_zone = '+01:00', sql_mode = '';\
+        SET autocommit = 0;SELECT COUNT(*) FROM parent;INSERT INTO told VALUES (0);COMMIT;\
+        SET autocommit = 1;SET TRANSACTION READ ONLY;BEGIN;ROLLBACK";
+    let reports = changes.split(';').map(|sql| client.query(sql).unwrap());
+    let done = |outcome: &Outcome| matches!(outcome, Outcome::Done(_));
+    let reports = reports.map(|told| format!("{:?}", told.iter().find(|told| done(told))));
+    let reports: Vec<String> = reports.collect();
+    (
+        variables,
+        reports.join("\n"),
+        tables_logged(real, client, id),
+    )
+}
+
+/// All that a session tells is the same on a backend that another client has had, and that is reset
+/// or replaced for its variables, as on one that has just been opened.
+#[test]
+fn a_session_that_is_reset_is_as_a_fresh_one_in_all_it_tells() {
+    let test = "a_session_that_is_reset_is_as_a_fresh_one_in_all_it_tells";
+    let logs = ["--log-bin=log", "--server-id=7", "--binlog-format=ROW"];
+    let servers = [found(Real::start(&logs), test), mysql_with_gtids(test)];
+    for real in servers.into_iter().flatten() {
+        real.create_user("app", "app");
+        real.execute(&CASCADES);
+        let pool = fresh_pool(&real, "backends_max = 1\ngroups = 1");
+        let account = app().with(cap::SESSION_TRACK);
+        let [mut a, mut b, mut c] = [(); 3].map(|()| login(&pool.address, &account));
+        let fresh = all_of_session(&real, &mut a, 1);
+        for sql in [
+            "SET @had = 1",
+            "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+            "SET sql_mode = 'ANSI', time_zone = '+02:00', foreign_key_checks = 0",
+            "SET unique_checks = 0, group_concat_max_len = 77, lock_wait_timeout = 7",
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ ONLY",
+            "SELECT @had",
+        ] {
+            b.must(sql);
+        }
+        let reset = all_of_session(&real, &mut c, 2);
+        assert_eq!(reset, fresh, "{:?}", real.flavour());
+        let is_reset = !pool
+            .wait_for_census("resets: ")
+            .unwrap()
+            .contains("resets: 0,");
+        assert_eq!(is_reset, real.flavour() == Flavour::MariaDb);
+    }
 }
