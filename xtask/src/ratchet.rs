@@ -35,7 +35,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 121, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 395, Exactly),
+    ("look-ups of clients and backends", 394, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 12, Exactly),
     (
@@ -45,9 +45,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 44_971, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 134_031, Loosely),
-    ("product lines of pool, session and sql", 74_854, Loosely),
-    ("lines of end-to-end tests", 29_859, Loosely),
+    ("product lines", 134_170, Loosely),
+    ("product lines of pool, session and sql", 74_968, Loosely),
+    ("lines of end-to-end tests", 29_967, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
