@@ -16,6 +16,9 @@ const NUMBER_MIN: u32 = 1000;
 /// Numbers from here on are something else.
 const NUMBER_MAX: u32 = 9999;
 
+/// The first number of a storage engine's own errors.
+const ENGINE_ERROR_MIN: i32 = 120;
+
 /// Words in front of a number that say that it is an error's.
 const ERROR_WORDS: &[&str] = &[
     "error",
@@ -202,6 +205,12 @@ impl Digits<'_> {
         // A resolver's -2 is no errno; a dash in a name (`my-000011`) is no minus.
         let sign = self.before.strip_suffix('-').unwrap_or_default();
         if sign.ends_with([' ', '(', '[']) {
+            return None;
+        }
+        // What a fault of memory was about, and a number of a storage engine's own.
+        let of_engine = [" (hy000)", " from storage engine"];
+        let is_of_engine = of_engine.iter().any(|words| self.after.starts_with(words));
+        if self.before.contains("segfault at") || value >= ENGINE_ERROR_MIN && is_of_engine {
             return None;
         }
         let front = trimmed(self.before);
