@@ -78,6 +78,33 @@ fn a_server_that_stands_still_is_found() {
 }
 
 #[test]
+fn a_server_that_is_full_is_found() {
+    for real in own_servers(&["--max-connections=10"]) {
+        real.create_user("app", "app");
+        let (pool, place) = start(&real, "drill-full.toml", "backends_max = 4\ngroups = 1");
+        let (mut console, mut client) = (admin(&place), login(&pool.address, &app()));
+        let connect = || Client::connect(&real.address(), &app());
+        let mut others: Vec<Client> = std::iter::from_fn(|| connect().ok()).collect();
+        client.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+        let question = "SELECT why FROM servers";
+        until(|| match &rows(&mut console, question)[0][0] {
+            why if why.contains("1040") => Ok(()),
+            why => Err(why.clone()),
+        });
+        assert_eq!(
+            rows(&mut console, "SELECT state FROM servers"),
+            [["writer"]]
+        );
+        others.clear();
+        assert_eq!(client.receive().unwrap().len(), 1);
+        until(|| match &rows(&mut console, question)[0][0] {
+            why if why == "NULL" => Ok(()),
+            why => Err(why.clone()),
+        });
+    }
+}
+
+#[test]
 fn who_makes_memory_grow_is_found_and_ended() {
     for real in pooled_servers() {
         let (pool, place) = start(real, "drill-memory.toml", "backends_max = 4\ngroups = 2");

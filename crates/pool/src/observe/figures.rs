@@ -315,6 +315,9 @@ pub(crate) struct GroupView {
     pub(crate) pinned: BTreeMap<&'static str, usize>,
     pub(crate) figures: Figures,
     pub(crate) turns: Turns,
+    /// Why the last connection to the server could not be opened, of an account for which none
+    /// was since.
+    pub(crate) dial_failure: Option<String>,
 }
 
 impl GroupView {
@@ -329,6 +332,7 @@ impl GroupView {
             pinned: BTreeMap::new(),
             figures: Figures::new(users, Digests::default()),
             turns: Turns::default(),
+            dial_failure: None,
         }
     }
 
@@ -349,6 +353,9 @@ impl GroupView {
             total.figures.add(&view.figures);
             total.turns.lengths.add(&view.turns.lengths);
             total.turns.publishing += view.turns.publishing;
+            if total.dial_failure.is_none() {
+                total.dial_failure.clone_from(&view.dial_failure);
+            }
         }
         total
     }

@@ -125,6 +125,7 @@ impl<'a, N: Net> Survey<'a, N> {
             pinned: reasons,
             figures: self.figures.clone(),
             turns,
+            dial_failure: (self.pools.pools.iter()).find_map(|pool| pool.last_failure.clone()),
         }
     }
 

@@ -43,7 +43,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "role" Text "its role in the settings",
         "state" Text(7) "writer, reader (or could be), unused, down, off or unknown",
         "state_seconds" Real(13) "time in this state",
-        "why" Text(24) "reason for the state",
+        "why" Text(24) "reason for the state; of one server why the last backend could not be opened",
         "lag_seconds" Real "its lag as a replica",
         "flavour" Text "mariadb or mysql",
         "version" Text "its version; of one server at the pool's start",
@@ -217,6 +217,17 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let Some(cluster) = &shared.cluster else {
         let mut row = vec![Value::Null; 7];
         row[1] = text(shared.settings().backend.to_string());
+        let state = match since {
+            Some(_) => State::Down,
+            None => State::Writer,
+        };
+        let pool = sample.pool.as_ref();
+        let failure = pool.and_then(|pool| pool.total.dial_failure.clone());
+        let silence = shared.upstream.is_silent();
+        let silence = silence.then(|| "it answers on no connection".to_owned());
+        row[3] = text(state.word());
+        row[4] = maybe(down, seconds);
+        row[5] = maybe(failure.or(silence), text);
         row.extend([text(flavour(shared)), text(version())]);
         row.extend(outage().into_iter().chain(use_of_it()));
         row.push(number(0));
