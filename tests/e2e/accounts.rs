@@ -275,9 +275,7 @@ fn a_changed_account_is_followed_by_the_next_look_under_load() {
     for real in own_servers(&[]) {
         let real = &real;
         let sql = |text: &str| in_words(real.flavour(), text);
-        let create = sql("CREATE USER u@'%' IDENTIFIED {NATIVE} 'pw'");
-        let create_busy = sql("CREATE USER busy@'%' IDENTIFIED {NATIVE} 'pw'");
-        real.execute(&[SERVICE, least(real), &create, &create_busy]);
+        create_all(real, &["u", "busy"]);
         let pool = start(real, "load.toml", "");
         // More than there are backends, each with work for minutes.
         let work = vec![
@@ -333,11 +331,7 @@ fn a_changed_account_is_followed_by_the_next_look_under_load() {
 fn figures_are_those_of_the_accounts() {
     for real in own_servers(&[]) {
         let real = &real;
-        let create = in_words(
-            real.flavour(),
-            "CREATE USER report@'%' IDENTIFIED {NATIVE} 'pw'",
-        );
-        real.execute(&[SERVICE, least(real), &create]);
+        create_all(real, &["report"]);
         let more = text(real, crate::console::CONSOLE);
         let settings = format!("http = \"127.0.0.1:0\"\n{more}");
         let pool = start_text(real, "figures.toml", &settings);
@@ -364,13 +358,8 @@ fn figures_are_those_of_the_accounts() {
 #[test]
 fn limits_go_by_names() {
     for real in own_servers(&[]) {
-        let create = |name: &str| {
-            let sql = format!("CREATE USER {name}@'%' IDENTIFIED {{NATIVE}} 'pw'");
-            in_words(real.flavour(), &sql)
-        };
         let names = ["app_1", "app_2", "tool"];
-        real.execute(&[SERVICE, least(&real)]);
-        real.execute(&names.map(create).each_ref().map(|sql| &**sql));
+        create_all(&real, &names);
         let settings = |limit: &str| {
             let like = format!("[[user]]\nname = 'app\\_%'\nauth = \"server\"\n{limit}\n");
             text(&real, &like).replacen("groups = 2", "groups = 2\nwait_ms_max = 500", 1)
@@ -403,11 +392,7 @@ fn limits_go_by_names() {
 fn the_console_limits_an_account_of_the_server() {
     for real in own_servers(&[]) {
         let real = &real;
-        let create = |name: &str| {
-            let sql = format!("CREATE USER {name}@'%' IDENTIFIED {{NATIVE}} 'pw'");
-            in_words(real.flavour(), &sql)
-        };
-        real.execute(&[SERVICE, least(real), &create("report"), &create("tool")]);
+        create_all(real, &["report", "tool"]);
         let like = "[[user]]\nname = \"%\"\nauth = \"server\"\n";
         let more = format!("{like}{}", crate::console::CONSOLE);
         let pool = start(real, "console-limits.toml", &more);
@@ -613,6 +598,12 @@ fn start_one_group(real: &Real, name: &str) -> Pool {
         name,
         &text(real, "").replace("groups = 2", "groups = 1"),
     )
+}
+
+/// Creates accounts beside the pool's own.
+fn create_all(real: &Real, users: &[&str]) {
+    real.execute(&[SERVICE, least(real)]);
+    users.iter().for_each(|user| create(real, user));
 }
 
 fn create(real: &Real, user: &str) {

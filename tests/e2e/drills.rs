@@ -17,8 +17,7 @@ fn culprit() -> Account {
 }
 
 fn id(client: &Client) -> String {
-    let greeting = client.talk().greeting.as_ref();
-    greeting.unwrap().connection_id.to_string()
+    crate::audit::id(client).to_string()
 }
 
 #[test]
@@ -50,12 +49,20 @@ fn who_floods_with_a_bad_statement_is_found() {
 }
 
 #[test]
-fn a_server_that_stands_still_is_found() {
-    for real in own_servers(&[]) {
+fn a_server_that_is_full_or_stands_still_is_found() {
+    for real in own_servers(&["--max-connections=10"]) {
         real.create_user("app", "app");
         let extra = "backends_max = 4\ngroups = 1\nserver_down_fail_ms = 600000";
         let (pool, place) = start(&real, "drill-slow.toml", extra);
         let (mut console, mut client) = (admin(&place), login(&pool.address, &app()));
+        let connect = || Client::connect(&real.address(), &app()).ok();
+        let others: Vec<Client> = std::iter::from_fn(connect).collect();
+        client.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+        let full = "SELECT 1 FROM servers WHERE state = 'writer' AND why LIKE '%1040%'";
+        first_row(&mut console, full);
+        drop(others);
+        assert_eq!(client.receive().unwrap().len(), 1);
+        first_row(&mut console, "SELECT 1 FROM servers WHERE why IS NULL");
         let text = "SELECT SLEEP(600)";
         client.send(&[(Command::Query, text.as_bytes())]).unwrap();
         await_blocked(&mut real.admin(), &client, text);
@@ -74,33 +81,6 @@ fn a_server_that_stands_still_is_found() {
         );
         assert_eq!(backend[5], id(&client));
         real.resume();
-    }
-}
-
-#[test]
-fn a_server_that_is_full_is_found() {
-    for real in own_servers(&["--max-connections=10"]) {
-        real.create_user("app", "app");
-        let (pool, place) = start(&real, "drill-full.toml", "backends_max = 4\ngroups = 1");
-        let (mut console, mut client) = (admin(&place), login(&pool.address, &app()));
-        let connect = || Client::connect(&real.address(), &app());
-        let mut others: Vec<Client> = std::iter::from_fn(|| connect().ok()).collect();
-        client.send(&[(Command::Query, b"SELECT 1")]).unwrap();
-        let question = "SELECT why FROM servers";
-        until(|| match &rows(&mut console, question)[0][0] {
-            why if why.contains("1040") => Ok(()),
-            why => Err(why.clone()),
-        });
-        assert_eq!(
-            rows(&mut console, "SELECT state FROM servers"),
-            [["writer"]]
-        );
-        others.clear();
-        assert_eq!(client.receive().unwrap().len(), 1);
-        until(|| match &rows(&mut console, question)[0][0] {
-            why if why == "NULL" => Ok(()),
-            why => Err(why.clone()),
-        });
     }
 }
 

@@ -1,11 +1,7 @@
 //! KILL and CONNECTION_ID(): a client's own number, and whom it reaches.
 
+use crate::audit::id as greeted;
 use crate::world::*;
-
-/// The number in the greeting.
-fn greeted(client: &Client) -> u32 {
-    client.talk().greeting.as_ref().unwrap().connection_id
-}
 
 fn send(client: &mut Client, sql: &str) {
     client.send(&[(Command::Query, sql.as_bytes())]).unwrap();

@@ -208,8 +208,8 @@ impl Digits<'_> {
             return None;
         }
         // What a fault of memory was about, and a number of a storage engine's own.
-        let of_engine = [" (hy000)", " from storage engine"];
-        let is_of_engine = of_engine.iter().any(|words| self.after.starts_with(words));
+        let is_state = self.after.starts_with(" (hy000)");
+        let is_of_engine = is_state || self.after.starts_with(" from storage engine");
         if self.before.contains("segfault at") || value >= ENGINE_ERROR_MIN && is_of_engine {
             return None;
         }

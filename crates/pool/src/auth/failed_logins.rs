@@ -119,7 +119,7 @@ impl<N: Net> FailedLogins<'_, N> {
             self.count_refused(key, &refusal);
             self.audit(key, (refusal.code().code, refusal.name()));
         }
-        self.clients.close_for(key, end::DISCONNECTED);
+        self.clients.close_for(key, end::of(error));
     }
 
     /// Writes a login that has failed, or a change of user, into the audit trail.

@@ -54,7 +54,7 @@ impl<N: Net> ToClient<'_, N> {
                 match client.transport.write(self.net, rest) {
                     Write::Bytes(n) => rest = &rest[n..],
                     Write::Blocked => break,
-                    Write::Failed(_) => return self.clients.close_for(key, end::DISCONNECTED),
+                    Write::Failed(error) => return self.clients.close_for(key, end::of(&error)),
                 }
             }
         }
@@ -104,7 +104,7 @@ impl<N: Net> ToClient<'_, N> {
         match flushed {
             Ok(true) => {}
             Ok(false) => return None,
-            Err(_) => return self.give_up(key),
+            Err(error) => return self.give_up(key, end::of(&error)),
         }
         let output = client.output.as_mut()?;
         let Output { bytes, sent, .. } = &mut **output;
@@ -115,7 +115,7 @@ impl<N: Net> ToClient<'_, N> {
                     client.since = self.net.now();
                 }
                 Write::Blocked => return None,
-                Write::Failed(_) => return self.give_up(key),
+                Write::Failed(error) => return self.give_up(key, end::of(&error)),
             }
         }
         let keeps = Keeps {
@@ -136,14 +136,14 @@ impl<N: Net> ToClient<'_, N> {
         }
         client.output = None;
         if client.state() == ClientState::Leaving {
-            return self.give_up(key);
+            return self.give_up(key, end::DISCONNECTED);
         }
         client.backend()
     }
 
     /// Its connection is broken: no backend is read for it.
-    fn give_up(&mut self, key: ClientId) -> Option<BackendId> {
-        self.clients.close_for(key, end::DISCONNECTED);
+    fn give_up(&mut self, key: ClientId, why: &'static str) -> Option<BackendId> {
+        self.clients.close_for(key, why);
         None
     }
 }

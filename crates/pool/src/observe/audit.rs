@@ -65,6 +65,14 @@ pub(crate) mod end {
     pub(crate) const LOST: &str = "backend-lost";
     /// None of these; the log may say more.
     pub(crate) const CLOSED: &str = "closed";
+
+    /// A connection that fails with this error: the kernel may notice a silent host first.
+    pub(crate) fn of(error: &std::io::Error) -> &'static str {
+        match error.kind() {
+            std::io::ErrorKind::TimedOut | std::io::ErrorKind::HostUnreachable => SILENT,
+            _ => DISCONNECTED,
+        }
+    }
 }
 
 /// Destination of the lines.
@@ -494,6 +502,14 @@ mod tests {
             assert_eq!(read["connection_data"]["status"], 1045);
             assert_eq!(read["account"]["host"], "localhost");
         }
+    }
+
+    #[test]
+    fn a_host_that_the_kernel_gives_up_is_silent() {
+        let of = |errno: i32| end::of(&io::Error::from_raw_os_error(errno));
+        let [reset, timed_out, unreachable] = [104, 110, 113].map(of);
+        let expected = [end::DISCONNECTED, end::SILENT, end::SILENT];
+        assert_eq!([reset, timed_out, unreachable], expected);
     }
 
     #[test]

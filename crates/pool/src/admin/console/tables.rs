@@ -39,11 +39,11 @@ tables! { TABLES DEFAULT_SCHEMA;
     }
     "servers" "A server." servers => {
         "name" Text(8) "its name in the settings; NULL where there is one server",
-        "address" Text(21) "its address in the settings",
-        "role" Text "its role in the settings",
+        "address" Text(21) "its address",
+        "role" Text "its role",
         "state" Text(7) "writer, reader (or could be), unused, down, off or unknown",
         "state_seconds" Real(13) "time in this state",
-        "why" Text(24) "reason for the state; of one server why the last backend could not be opened",
+        "why" Text(24) "reason for the state, or why no backend opens",
         "lag_seconds" Real "its lag as a replica",
         "flavour" Text "mariadb or mysql",
         "version" Text "its version; of one server at the pool's start",
@@ -217,17 +217,13 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let Some(cluster) = &shared.cluster else {
         let mut row = vec![Value::Null; 7];
         row[1] = text(shared.settings().backend.to_string());
-        let state = match since {
-            Some(_) => State::Down,
-            None => State::Writer,
-        };
         let pool = sample.pool.as_ref();
-        let failure = pool.and_then(|pool| pool.total.dial_failure.clone());
-        let silence = shared.upstream.is_silent();
-        let silence = silence.then(|| "it answers on no connection".to_owned());
-        row[3] = text(state.word());
+        let failure = pool.and_then(|pool| pool.total.dial_failure.as_deref());
+        let silent = shared.upstream.is_silent();
+        let why = failure.or(silent.then_some("it answers on no connection"));
+        row[3] = text(since.map_or(State::Writer, |_| State::Down).word());
         row[4] = maybe(down, seconds);
-        row[5] = maybe(failure.or(silence), text);
+        row[5] = maybe(why.map(str::to_owned), text);
         row.extend([text(flavour(shared)), text(version())]);
         row.extend(outage().into_iter().chain(use_of_it()));
         row.push(number(0));
