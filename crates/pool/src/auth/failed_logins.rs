@@ -154,9 +154,7 @@ impl<N: Net> FailedLogins<'_, N> {
         match self.shared.checks.submit(queue, answer, from, proof) {
             Ok(waits) => {
                 login.waits = Some(waits);
-                if !client.change_state(ClientState::Verifying, now) {
-                    self.clients.close_later(key);
-                }
+                self.clients.enter(key, ClientState::Verifying, now);
                 None
             }
             Err(Full { waiting }) => {

@@ -15,7 +15,7 @@ use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::group::tokens::{BackendId, ClientId};
 use crate::observe::audit::end;
-use reactor::{Net, Slots};
+use reactor::{Net, Slots, Time};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
@@ -111,6 +111,32 @@ impl<S> Clients<S> {
         {
             client.set_closing();
             self.closing.push(key);
+        }
+    }
+
+    /// Moves a client to another state; `false` if it is gone, or is closed because that is no move
+    /// from its own.
+    pub(crate) fn enter(&mut self, key: ClientId, to: ClientState, now: Time) -> bool {
+        let Some(client) = self.slots.get_mut(key) else {
+            return false;
+        };
+        let moved = client.change_state(to, now);
+        if !moved {
+            self.close_later(key);
+        }
+        moved
+    }
+
+    /// Has a client leave once its last bytes are sent.
+    pub(crate) fn leave(&mut self, key: ClientId, now: Time) {
+        let Some(client) = self.slots.get_mut(key) else {
+            return;
+        };
+        let flushed = client.output.is_none();
+        let leaves = client.state() == ClientState::Leaving
+            || client.change_state(ClientState::Leaving, now);
+        if flushed || !leaves {
+            self.close_later(key);
         }
     }
 
@@ -234,7 +260,6 @@ mod tests {
     use super::*;
 
     use crate::client::buffers::transport::Transport;
-    use reactor::Time;
     use std::rc::Rc;
 
     fn client(id: u32) -> Client<()> {

@@ -302,23 +302,14 @@ impl<N: Net> Group<N> {
 
     fn ask_for_file(&mut self, backend_id: BackendId) {
         let now = self.net.now();
-        let owner = self
-            .backends
-            .get(backend_id)
-            .and_then(|backend| backend.client());
-        match owner.and_then(|owner| self.clients.get_mut(owner).map(|client| (owner, client))) {
-            Some((owner, client)) => {
-                if client.change_state(ClientState::Feeding, now) {
-                    // The file may have come with the statement already.
-                    self.tasks.add(Task::Read(owner));
-                } else {
-                    self.clients.close_later(owner);
-                }
-            }
-            None => self.lose(
-                backend_id,
-                "the client left while the server waited for its file",
-            ),
+        let owner = self.backends.get(backend_id).and_then(Backend::client);
+        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
+            let why = "the client left while the server waited for its file";
+            return self.lose(backend_id, why);
+        };
+        if self.clients.enter(owner, ClientState::Feeding, now) {
+            // The file may have come with the statement already.
+            self.tasks.add(Task::Read(owner));
         }
     }
 
@@ -437,7 +428,15 @@ impl<N: Net> Group<N> {
             }
             ForBackend::Clearing => {}
             ForBackend::CatchUp => self.caught_up(backend_id, owner, (summary, collected)),
-            ForBackend::GiveBack => self.given_back(backend_id, owner),
+            ForBackend::GiveBack => {
+                // It holds nothing any more. Where the server knows no such command, the end of the
+                // connection does the same, if later.
+                self.closer().retire(backend_id);
+                if let Some(key) = owner {
+                    self.clients.unbind(key, &mut self.backends);
+                    self.return_to_idle(key);
+                }
+            }
             ForBackend::RollBack => {
                 let backend = self.backends.get_mut(backend_id);
                 match backend.is_some_and(|backend| backend.is_rolled_back(summary)) {
@@ -576,14 +575,11 @@ impl<N: Net> Group<N> {
             let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
             backend.expect(command);
         }
-        let moved = client.change_state(ClientState::Restoring, now);
+        let moved = self.clients.enter(key, ClientState::Restoring, now);
         if moved && commands > 0 {
             self.backend_writer().ask(backend_id, &out);
         }
         self.lent.out = out;
-        if !moved {
-            self.clients.close_later(key);
-        }
         moved && commands == 0 && self.stands_restored(key)
     }
 }

@@ -337,11 +337,8 @@ impl<N: Net> Group<N> {
     /// Sends an error and closes once it is sent.
     pub(crate) fn refuse_and_leave(&mut self, key: ClientId, refusal: &Refusal) {
         self.counts.refused += 1;
-        if self
-            .clients
-            .get(key)
-            .is_some_and(|client| !client.is_known())
-        {
+        let client = self.clients.get(key);
+        if client.is_some_and(|client| !client.is_known()) {
             self.failed_logins().note_refused(key, refusal);
         }
         self.answers().refuse(key, refusal);
@@ -360,27 +357,14 @@ impl<N: Net> Group<N> {
     /// Closes a client once its last bytes are sent.
     pub(crate) fn leave(&mut self, key: ClientId) {
         self.leave_amid_file(key);
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let flushed = client.output.is_none();
-        if client.state() != ClientState::Leaving && !client.change_state(ClientState::Leaving, now)
-        {
-            return self.clients.close_later(key);
-        }
-        if flushed {
-            self.clients.close_later(key);
-        }
+        self.clients.leave(key, self.net.now());
     }
 
     /// A client that goes in the middle of its local file takes its backend along. The server
     /// would wait for the rest of the file, with the transaction and the locks of what it has.
     fn leave_amid_file(&mut self, key: ClientId) {
-        let feeds = self
-            .clients
-            .get(key)
-            .filter(|client| client.state() == ClientState::Feeding);
+        let client = self.clients.get(key);
+        let feeds = client.filter(|client| client.state() == ClientState::Feeding);
         if let Some(backend_id) = feeds.and_then(Client::backend) {
             self.abort_followers(backend_id, Some(key));
             self.closer().retire(backend_id);

@@ -355,11 +355,7 @@ impl<N: Net> Group<N> {
         out: &[u8],
     ) -> Handled {
         let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return Handled::Used;
-        };
-        if !client.change_state(ClientState::Restoring, now) {
-            self.clients.close_later(key);
+        if !self.clients.enter(key, ClientState::Restoring, now) {
             return Handled::Used;
         }
         self.backend_writer().ask(backend, out);

@@ -13,6 +13,7 @@ use crate::client::modified::Modified;
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::shared::Shared;
+use crate::server::watched::code_catalogue::Seen;
 use crate::statements::stored_code::{CodeSeen, SchemaText};
 use session::known_digests::Pipelinable;
 use session::pins::failed_acquisition::failed_acquisition_of;
@@ -109,7 +110,7 @@ impl Effects {
 /// Code that it defines counts from here on, for its own judgement too.
 pub(crate) fn guards(
     text: SchemaText<'_>,
-    code: CodeSeen<'_>,
+    seen: &mut Seen,
     shared: &Arc<Shared>,
 ) -> Vec<Box<dyn Guard>> {
     let mut guards: Vec<Box<dyn Guard>> = Vec::new();
@@ -124,10 +125,11 @@ pub(crate) fn guards(
                 several: found.multi,
             }));
         }
-        if let Some(number) = code.defines(text, defined) {
+        if let Some(number) = CodeSeen::of(shared, seen).defines(text, defined) {
             let shared = shared.clone();
             guards.push(Box::new(Coming { shared, number }));
         }
+        seen.renew(&shared.code_catalogue);
     }
     if found.changes_watched {
         guards.push(Box::new(Changing(shared.clone())));

@@ -39,25 +39,20 @@ impl<N: Net> Group<N> {
             // Backends elsewhere serve their clients until they are checked in, and nobody else.
             self.epoch += 1;
             let upstream = self.shared.upstream.clone();
+            let has_moved = |b: &Backend<N::Sock>| !b.is_reader() && !upstream.means(b.at());
             if upstream.is_writer() {
-                self.lose_backends(|b| !b.is_reader() && !upstream.means(b.at()));
+                // The server before may have lost what its backends would commit, or may not have
+                // been told of its end. New ones are opened without a back-off.
+                let now = self.net.now();
+                let pools = &mut self.backend_pools.pools;
+                pools.iter_mut().for_each(|pool| pool.dial_succeeded(now));
+                let is_used =
+                    |b: &Backend<N::Sock>| b.state() == BackendState::CheckedOut && has_moved(b);
+                for key in self.backends.keys_of(is_used) {
+                    self.lose(key, "another server is written to now");
+                }
             }
-            self.closer()
-                .leave_backends(|b| !b.is_reader() && !upstream.means(b.at()));
-        }
-    }
-
-    /// Closes the backends of a server that is written to no more: it may have lost what they would
-    /// commit, or may not have been told of its end. New ones are opened without a back-off.
-    fn lose_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
-        let now = self.net.now();
-        let pools = &mut self.backend_pools.pools;
-        pools.iter_mut().for_each(|pool| pool.dial_succeeded(now));
-        let is_used = |backend: &Backend<N::Sock>| {
-            backend.state() == BackendState::CheckedOut && which(backend)
-        };
-        for key in self.backends.keys_of(is_used) {
-            self.lose(key, "another server is written to now");
+            self.closer().leave_backends(has_moved);
         }
     }
 

@@ -165,13 +165,11 @@ impl<N: Net> Group<N> {
         session.results_collation = self.shared.server.results_in(results);
         backend.session = self.sessions.intern(session);
         backend.note_accepted(None);
-        let Some((owner, client)) =
-            owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
-        else {
+        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
             return self.closer().retire(backend_id);
         };
-        if !client.change_state(ClientState::Idle, now) {
-            return self.clients.close_later(owner);
+        if !self.clients.enter(owner, ClientState::Idle, now) {
+            return;
         }
         if !stands {
             // It may have begun under either.

@@ -18,7 +18,6 @@
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::group::tasks::Task;
 use crate::group::tokens::ClientId;
 use crate::scheduler::matching::turns::REFUSABLE;
 use crate::scheduler::waiters::Entered;
@@ -80,7 +79,6 @@ impl<N: Net> Group<N> {
     pub(crate) fn give_up(&mut self, key: ClientId, refusal: &Refusal) {
         self.waiters().forget(key);
         self.answers().refuse_counted(key, refusal);
-        let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -91,10 +89,7 @@ impl<N: Net> Group<N> {
         }
         let len = client.command_len();
         client.drop_input(len);
-        if !client.change_state(ClientState::Idle, now) {
-            return self.clients.close_later(key);
-        }
-        self.tasks.add(Task::Read(key));
+        self.return_to_idle(key);
     }
 
     /// Gives every client of a pool that waits for a backend an error. True if there were any.

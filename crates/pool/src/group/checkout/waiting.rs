@@ -47,13 +47,8 @@ impl<N: Net> Group<N> {
     /// A client is between statements, and goes on with what it has said.
     pub(crate) fn return_to_idle(&mut self, key: ClientId) {
         let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.change_state(ClientState::Idle, now) {
+        if self.clients.enter(key, ClientState::Idle, now) {
             self.tasks.add(Task::Read(key));
-        } else {
-            self.clients.close_later(key);
         }
     }
 }

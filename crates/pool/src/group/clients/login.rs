@@ -165,10 +165,9 @@ impl<N: Net> Group<N> {
                 // The last packet's number: answers go on from there.
                 client.set_seq(client.seq().wrapping_add(1));
                 client.login = Some(login);
-                if !client.change_state(ClientState::Proving, now) {
-                    return self.clients.close_later(key);
+                if self.clients.enter(key, ClientState::Proving, now) {
+                    self.client_writer().send(key, &out);
                 }
-                self.client_writer().send(key, &out);
             }
             Outcome::Welcome(user, front, seq) => {
                 client.set_seq(seq);

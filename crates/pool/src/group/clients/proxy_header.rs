@@ -51,15 +51,10 @@ impl<N: Net> Group<N> {
             // `localhost` here.
             Source::Unknown | Source::Unix => {}
         }
-        let Some(client) = self.clients.get_mut(key) else {
-            return len;
-        };
-        if !client.change_state(ClientState::Greeted, now) {
-            self.clients.close_later(key);
-            return len;
+        if self.clients.enter(key, ClientState::Greeted, now) {
+            let nonce_key = self.nonce_key;
+            self.answers().greeting(key, &nonce_key);
         }
-        let nonce_key = self.nonce_key;
-        self.answers().greeting(key, &nonce_key);
         len
     }
 }

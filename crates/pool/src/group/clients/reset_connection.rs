@@ -26,7 +26,7 @@ use crate::client::{ClientState, Handled};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use crate::group::clients::login::nonce;
-use crate::group::tokens::{BackendId, ClientId};
+use crate::group::tokens::ClientId;
 use crate::server::facts::ServerFacts;
 use crate::statements::own_ok::OwnOk;
 use reactor::Net;
@@ -208,16 +208,6 @@ impl<N: Net> Group<N> {
         put_command(&mut out, command, b"");
         self.backend_writer().ask(backend_id, &out);
         Some(Handled::Kept)
-    }
-
-    /// The server has answered: it holds nothing any more. Where it knows no such command, the end
-    /// of the connection does the same, if later.
-    pub(crate) fn given_back(&mut self, backend: BackendId, owner: Option<ClientId>) {
-        self.closer().retire(backend);
-        if let Some(key) = owner {
-            self.clients.unbind(key, &mut self.backends);
-            self.return_to_idle(key);
-        }
     }
 
     /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend

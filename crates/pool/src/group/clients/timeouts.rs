@@ -88,21 +88,16 @@ impl<N: Net> Group<N> {
             match self.time_limits().overdue(backend) {
                 None => {}
                 Some(OverTime::Clients(owner, refusal)) => {
-                    self.end_overtime(backend, owner, &refusal);
+                    self.counts.too_slow += 1;
+                    if let Some(identity) = self.survey().identity(owner) {
+                        self.log.time_limit(self.net.now(), &identity, &refusal);
+                    }
+                    self.part_with_backend(backend, owner, &refusal);
+                    self.clients.close_later(owner);
                 }
                 Some(OverTime::Nobodys) => self.abandon(backend, None),
             }
         }
-    }
-
-    /// Ends a client whose statement or transaction has taken too long.
-    fn end_overtime(&mut self, backend: BackendId, owner: ClientId, refusal: &Refusal) {
-        self.counts.too_slow += 1;
-        if let Some(identity) = self.survey().identity(owner) {
-            self.log.time_limit(self.net.now(), &identity, refusal);
-        }
-        self.part_with_backend(backend, owner, refusal);
-        self.clients.close_later(owner);
     }
 
     /// Ends whatever is left on a client's backend, and closes the client once it has taken what it

@@ -46,20 +46,11 @@ impl<N: Net> Group<N> {
         };
         let client = self.clients.get(key)?;
         let same = Rc::ptr_eq(&self.backends.get(backend_id)?.session, &session);
-        let session = match client {
-            _ if same => session,
+        let changed = client.last.pending.changed;
+        if !same && changed.intersects(Properties::COLLATION) {
             // What the session is now must be known, or there would be no way back to it.
-            client
-                if client
-                    .last
-                    .pending
-                    .changed
-                    .intersects(Properties::COLLATION) =>
-            {
-                return Some(self.read_back_ahead(key, backend_id));
-            }
-            _ => session,
-        };
+            return Some(self.read_back_ahead(key, backend_id));
+        }
         // How a text is read is no matter of user variables, and theirs may not be read back yet.
         // What it may do is judged when it is executed.
         let session = session.with_unread_of(&client.session);

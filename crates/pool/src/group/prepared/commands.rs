@@ -14,6 +14,7 @@ use crate::pair::prepared::put_closes;
 use crate::statements::binary_prepare::{Chosen, CommandOutcome};
 use crate::statements::kill::meaning::command_of;
 use crate::statements::own_ok::OwnOk;
+use crate::statements::pinning::guards;
 use crate::statements::plan::Execution;
 use reactor::Net;
 use sql::text::Text;
@@ -140,7 +141,8 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         self.code_seen.renew(&self.shared.code_catalogue);
-        let guards = self.guards(client.prepared_text(&definition, &self.shared.server));
+        let text = client.prepared_text(&definition, &self.shared.server);
+        let guards = guards(text, &mut self.code_seen, &self.shared);
         let execution = Execution {
             command,
             id,

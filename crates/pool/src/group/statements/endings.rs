@@ -106,11 +106,8 @@ impl<N: Net> Group<N> {
             self.clients.unbind(owner, &mut self.backends);
         }
         let now = self.net.now();
-        let Some(client) = self.clients.get_mut(owner) else {
+        if !self.clients.enter(owner, ClientState::Idle, now) {
             return;
-        };
-        if !client.change_state(ClientState::Idle, now) {
-            return self.clients.close_later(owner);
         }
         // What it sends next may be here already.
         if self.shared.schemas_defined.count() != self.schemas_seen {
@@ -253,13 +250,11 @@ impl<N: Net> Group<N> {
             return self.closer().retire(backend_id);
         }
         if !backend.flight().is_empty() {
-            return self.take_followers(backend_id);
+            return self.tasks.add(Task::Pipeline(backend_id));
         }
-        if backend
-            .client()
-            .is_some_and(|owner| self.clients.get(owner).is_some())
-        {
-            return self.settle(backend_id);
+        let owner = backend.client();
+        if owner.is_some_and(|owner| self.clients.get(owner).is_some()) {
+            return self.tasks.add(Task::Settle(backend_id));
         }
         let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
         let due = backend.reports != Reports::Complete;

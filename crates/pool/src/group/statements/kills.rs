@@ -72,11 +72,7 @@ impl<N: Net> Group<N> {
             Some(end) => self.answers().killed(key, &end),
             None => {
                 let now = self.net.now();
-                if let Some(client) = self.clients.get_mut(key)
-                    && !client.change_state(ClientState::Asking, now)
-                {
-                    self.clients.close_later(key);
-                }
+                self.clients.enter(key, ClientState::Asking, now);
             }
         }
         Handled::Used
@@ -122,18 +118,14 @@ impl<N: Net> Group<N> {
     /// A KILL that this group's client waits for has come to its end.
     pub(crate) fn kill_ends(&mut self, killer: ClientId, end: &KillEnd) {
         let now = self.net.now();
-        let Some(client) = self.clients.get_mut(killer) else {
-            return;
-        };
-        if client.state() != ClientState::Asking {
-            return;
+        let client = self.clients.get(killer);
+        if client.is_some_and(|client| client.state() == ClientState::Asking)
+            && self.clients.enter(killer, ClientState::Idle, now)
+        {
+            self.answers().killed(killer, end);
+            self.tasks.add(Task::Read(killer));
+            (self.drain).close(killer, &mut self.clients, &self.departures, now);
         }
-        if !client.change_state(ClientState::Idle, now) {
-            return self.clients.close_later(killer);
-        }
-        self.answers().killed(killer, end);
-        self.tasks.add(Task::Read(killer));
-        (self.drain).close(killer, &mut self.clients, &self.departures, now);
     }
 
     /// Ends a client of this group, or looks for it in the other pools of the fleet. `None`: the

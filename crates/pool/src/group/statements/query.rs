@@ -21,7 +21,6 @@ use session::pins::Guard;
 use session::prepared::{Definition, UnderWay};
 use session::read_back::Properties;
 use session::statement::Code;
-use sql::classify::Verb;
 use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -58,32 +57,18 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.keep_rules(key, || text.digest()) {
             return handled;
         }
-        let guards = self.guards(SchemaText {
+        let of_schema = SchemaText {
             sql,
             mode,
             found: &seen.class,
             schema: Some(session.schema.as_deref().unwrap_or_default()),
             names_none_of: None,
-        });
+        };
+        let guards = guards(of_schema, &mut self.code_seen, &self.shared);
         let reads = self.reading(key);
         let reads = reads.is_some_and(|client| client.wants_readers(&self.backend_pools, sql));
         let plan = self.judge((key, reads), &guards, |j| j.text(&text, names_none_of));
         self.carry_out_plan(key, message, plan, Judged::Text(&text), guards)
-    }
-
-    /// Guards of a text that changes what is watched; code that it defines is known from here on.
-    pub(crate) fn guards(&mut self, text: SchemaText<'_>) -> Vec<Box<dyn Guard>> {
-        let found = text.found;
-        if found.verb != Verb::Ddl && !found.multi && !found.changes_watched {
-            return Vec::new();
-        }
-        let guards = guards(
-            text,
-            CodeSeen::of(&self.shared, &self.code_seen),
-            &self.shared,
-        );
-        self.code_seen.renew(&self.shared.code_catalogue);
-        guards
     }
 
     /// Judges a client's command, which has these guards; `reads_elsewhere`: it may go to another
