@@ -30,6 +30,7 @@ pub(crate) mod relayed;
 pub(crate) mod unrestored;
 
 use crate::auth::login::Login;
+use crate::backend::Backend;
 use crate::backend::binding::Binding;
 use crate::backend::relay::PendingChanges;
 use crate::client::buffers::received::Received;
@@ -42,7 +43,7 @@ use crate::group::tokens::BackendId;
 use crate::limits::rules::Slot;
 use crate::limits::spool::Tail;
 use crate::server::facts::ServerFacts;
-use reactor::Time;
+use reactor::{Slots, Time};
 use session::known_digests::Pipelinable;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
@@ -352,6 +353,14 @@ impl<S> Client<S> {
     /// The backend that it has.
     pub(crate) fn backend(&self) -> Option<BackendId> {
         self.binding.id()
+    }
+
+    /// The backend that it has, of its group's.
+    pub(crate) fn backend_in<'a>(
+        &self,
+        backends: &'a Slots<Backend<S>, BackendId>,
+    ) -> Option<&'a Backend<S>> {
+        backends.get(self.backend()?)
     }
 
     /// A connection that has just been accepted.

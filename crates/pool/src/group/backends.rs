@@ -533,11 +533,11 @@ impl<N: Net> Group<N> {
     #[must_use]
     pub(crate) fn open_on(&mut self, key: ClientId, backend_id: BackendId) -> bool {
         let now = self.net.now();
-        let late = self
+        let login = self
             .clients
             .get(key)
-            .and_then(|client| client.login.as_ref())
-            .is_some_and(|login| login.begins_late);
+            .and_then(|client| client.login.as_ref());
+        let late = login.is_some_and(|login| login.begins_late);
         if late {
             // By now a backend of its pool has been dialled.
             let _ = self.members().begins(key);

@@ -198,13 +198,8 @@ impl<N: Net> Group<N> {
     /// goes to another process.
     fn is_left_unread(&mut self, key: ClientId) -> bool {
         let feeds = |client: &&Client<N::Sock>| client.state() == ClientState::Feeding;
-        let fed = (self.clients.get(key)).filter(feeds).is_some_and(|client| {
-            client.has_fed_enough(
-                client
-                    .backend()
-                    .and_then(|backend| self.backends.get(backend)),
-            )
-        });
+        let feeder = self.clients.get(key).filter(feeds);
+        let fed = feeder.is_some_and(|c| c.has_fed_enough(c.backend_in(&self.backends)));
         fed || self.departs(key)
     }
 

@@ -241,12 +241,9 @@ impl<N: Net> Group<N> {
         key: ClientId,
     ) -> Option<StatementCommands<'_, N::Sock>> {
         let client = self.clients.get_mut(key)?;
-        let backend = client
-            .backend()
-            .and_then(|backend_id| self.backends.get(backend_id));
         Some(StatementCommands {
+            backend: client.backend_in(&self.backends),
             client,
-            backend,
             server: &self.shared.server,
             definitions: &mut self.definitions,
             sessions: &mut self.sessions,

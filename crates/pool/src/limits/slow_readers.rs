@@ -548,8 +548,7 @@ impl SlowReaders {
     fn choose_collected<S>(&mut self, line: &[ClientId], crowd: &Crowd<'_, S>) {
         let key = self.collecting.client();
         let client = key.and_then(|key| crowd.clients.get(key));
-        let backend_id = client.and_then(Client::backend);
-        let backend = backend_id.and_then(|backend_id| crowd.backends.get(backend_id));
+        let backend = client.and_then(|client| client.backend_in(crowd.backends));
         let has_more = backend.is_some_and(|backend| backend.transport.is_readable());
         let all = &crowd.shared.collecting;
         if let Some(had) = self.collecting.choose(line, has_more, crowd.now, all) {

@@ -227,9 +227,7 @@ impl<N: Net> TimeLimits<'_, N> {
         });
         due.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
             .filter_map(|(key, client)| {
-                let backend = client
-                    .backend()
-                    .and_then(|backend_id| self.backends.get(backend_id));
+                let backend = client.backend_in(self.backends);
                 Some((key, client.lateness(backend, now, self.limits)?))
             })
             .collect()

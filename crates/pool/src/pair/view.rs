@@ -39,13 +39,10 @@ impl<'a, S> ClientView<'a, S> {
         backends: &'a Slots<Backend<S>, BackendId>,
     ) -> Option<ClientView<'a, S>> {
         let client = clients.get(key)?;
-        let backend = client
-            .backend()
-            .and_then(|backend_id| backends.get(backend_id));
         Some(ClientView {
             key,
             client,
-            backend,
+            backend: client.backend_in(backends),
         })
     }
 }

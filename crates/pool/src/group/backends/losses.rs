@@ -9,7 +9,7 @@
 use crate::auth::failed_logins::Denial;
 use crate::backend::overdue::{Overdue, TimeLimits};
 use crate::backend::pools::DialEnd;
-use crate::backend::{BackendState, ForSession, InFlight, Purpose, Reports};
+use crate::backend::{Backend, BackendState, ForSession, InFlight, Purpose, Reports};
 use crate::client::ClientState;
 use crate::client::unrestored::RestoreError;
 use crate::errors::reasons::{PinReason, Refusal};
@@ -336,6 +336,10 @@ impl<N: Net> Group<N> {
             .statement
             .untracked
             .contains(Untracked::TRANSACTION_END);
+        let limits = Limits {
+            settings: &self.settings,
+            server: &self.shared.server,
+        };
         match client.state() {
             ClientState::Idle if survives => client.lose_backend(in_transaction),
             // It waits behind what is read back, or for its turn.
@@ -345,12 +349,7 @@ impl<N: Net> Group<N> {
                 client.lose_backend(in_transaction);
                 client.pins.forget_plan();
                 self.waiters().forget(owner);
-                let client = self.clients.get_mut(owner);
-                if client.is_some_and(|client| client.change_state(ClientState::Idle, now)) {
-                    self.tasks.add(Task::Read(owner));
-                } else {
-                    self.clients.close_later(owner);
-                }
+                self.return_to_idle(owner);
             }
             ClientState::Restoring if !keeps => {
                 // What it waited for before an earlier statement does not count.
@@ -388,18 +387,7 @@ impl<N: Net> Group<N> {
                 self.leave(owner);
             }
             // The server has found before the sweep that the client's time is over.
-            _ if self.clients.get(owner).is_some_and(|c| {
-                c.has_idled(
-                    self.net.now(),
-                    Limits {
-                        settings: &self.settings,
-                        server: &self.shared.server,
-                    },
-                )
-            }) =>
-            {
-                self.end_idle(owner);
-            }
+            _ if client.has_idled(now, limits) => self.end_idle(owner),
             // Half a packet has been sent, or the session was on the backend alone.
             _ => {
                 self.clients.note_end(owner, end::LOST);
@@ -415,10 +403,7 @@ impl<N: Net> Group<N> {
     /// backend and client are closed.
     #[must_use]
     pub(crate) fn may_go_on(&mut self, backend_id: BackendId, command: &InFlight) -> bool {
-        let bound_to = self
-            .backends
-            .get(backend_id)
-            .and_then(|backend| backend.client());
+        let bound_to = self.backends.get(backend_id).and_then(Backend::client);
         let Some(owner) = command.owner.or(bound_to) else {
             return true;
         };

@@ -140,9 +140,7 @@ impl<N: Net> Group<N> {
         if refused.contains(&(key, client.backend().is_some())) {
             return Going::Not(Stays::Refused);
         }
-        let backend = client
-            .backend()
-            .and_then(|backend_id| self.backends.get(backend_id));
+        let backend = client.backend_in(&self.backends);
         let goes_along = backend.is_some_and(|backend| backend.goes_with(key));
         let stays = client.stays(goes_along);
         let is_read_back = |group: &Self| {
@@ -163,10 +161,8 @@ impl<N: Net> Group<N> {
     /// asked for it: without that the backend cannot go.
     fn is_pending_first(&mut self, key: ClientId) -> bool {
         let mysql = self.shared.server.flavour.is_mysql();
-        let idle = self
-            .clients
-            .get(key)
-            .filter(|c| c.state() == ClientState::Idle);
+        let client = self.clients.get(key);
+        let idle = client.filter(|client| client.state() == ClientState::Idle);
         let Some(backend_id) = idle.and_then(Client::backend) else {
             return false;
         };
@@ -177,9 +173,8 @@ impl<N: Net> Group<N> {
         if !backend.flight().is_empty() {
             return true;
         }
-        let next = self
-            .pair(key, backend_id)
-            .map(|mut pair| pair.next_before_leaving());
+        let pair = self.pair(key, backend_id);
+        let next = pair.map(|mut pair| pair.next_before_leaving());
         let Some(next @ Next::Ask(_)) = next else {
             return false;
         };

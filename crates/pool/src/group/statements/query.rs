@@ -5,8 +5,8 @@
 //! the plan says is done here, in one match; a command that a backend is to run is started
 //! (`statements.rs: start`), perhaps with another text in its place.
 
-use crate::client::ClientState;
 use crate::client::Handled;
+use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::matching::choice::LastBackend;
@@ -213,7 +213,7 @@ impl<N: Net> Group<N> {
                 return handled;
             }
         }
-        let backend = self.clients.get(key).and_then(|client| client.backend());
+        let backend = self.clients.get(key).and_then(Client::backend);
         if plan.asks_insert_id
             && let Some(backend) = backend
             && let Some(mut pair) = self.pair(key, backend)

@@ -133,9 +133,7 @@ impl<N: Net> Unread<'_, N> {
         };
         let account = self.pools.pools.get(client.pool as usize);
         let account = account.map_or("", |pool| pool.key.user.as_str());
-        let backend = client
-            .backend()
-            .and_then(|backend| self.backends.get(backend));
+        let backend = client.backend_in(self.backends);
         let identity = ClientIdentity::of(client, backend, self.net, (self.settings, self.pools));
         let ms = self.net.now().since(client.since()).as_millis();
         let id = client.id();

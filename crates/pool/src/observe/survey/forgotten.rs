@@ -79,13 +79,7 @@ impl<N: Net> Survey<'_, N> {
 
     /// State of a client whose bytes are wanted though it stands in no line.
     fn why_unread(&self, key: ClientId, client: &Client<N::Sock>) -> Option<&'static str> {
-        if self.inputs.holds_up(key)
-            || client.has_fed_enough(
-                client
-                    .backend()
-                    .and_then(|backend| self.backends.get(backend)),
-            )
-        {
+        if self.inputs.holds_up(key) || client.has_fed_enough(client.backend_in(self.backends)) {
             return None;
         }
         if client.transport.is_readable() {

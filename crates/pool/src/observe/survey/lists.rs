@@ -129,7 +129,7 @@ impl<N: Net> Survey<'_, N> {
         };
         let client = (self.clients.with_id(id)).and_then(|key| self.clients.get(key));
         client.is_some_and(|client| {
-            let backend = client.backend().and_then(|key| self.backends.get(key));
+            let backend = client.backend_in(self.backends);
             client.state() == ClientState::Idle
                 && backend.is_some_and(Backend::in_transaction)
                 && self.net.now().since(client.since()) >= idle_for
