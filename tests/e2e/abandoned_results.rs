@@ -23,23 +23,12 @@ fn await_gone(real: &Real, part: &str) {
     while admin.value(&question) != "0" {}
 }
 
-/// Bytes that a process holds now, and the most that it has held.
-fn peak(pool: &Pool) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pool.pid())).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib * 1024
-}
-
 #[test]
 fn a_client_that_leaves_amid_its_reply_costs_nothing() {
     for real in pooled_servers() {
         let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
         login(&pool.address, &app()).must("SELECT 1");
-        let before = peak(&pool);
+        let before = memory_of(&pool, "VmHWM");
         for _ in 0..3 {
             let mut leaver = login(&pool.address, &app());
             begin(&mut leaver, ENDLESS);
@@ -50,7 +39,7 @@ fn a_client_that_leaves_amid_its_reply_costs_nothing() {
         }
         await_gone(real, "endless");
         pool.wait_for_census("abandoned: 3,").unwrap();
-        let grown = peak(&pool) - before;
+        let grown = memory_of(&pool, "VmHWM") - before;
         assert!(grown < GROWTH_MAX, "{grown} bytes of replies were kept");
     }
 }
@@ -68,7 +57,7 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
     other.must("INSERT INTO fed VALUES (1, NULL)");
     let lines = (1..=160).map(|v| format!("{v}\t{}\n", "x".repeat(1 << 20)));
     client.local_file = Some(lines.collect::<String>().into_bytes());
-    let before = peak(&pool);
+    let before = memory_of(&pool, "VmHWM");
     let loaded = std::thread::scope(|scope| {
         let load = "LOAD DATA LOCAL INFILE 'any' IGNORE INTO TABLE fed";
         let load = scope.spawn(|| client.query(load));
@@ -78,7 +67,7 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
     });
     assert!(matches!(loaded[..], [Outcome::Done(_)]), "{loaded:?}");
     assert_eq!(client.value("SELECT COUNT(*) FROM fed"), "160");
-    let grown = peak(&pool) - before;
+    let grown = memory_of(&pool, "VmHWM") - before;
     // A packet of 16 MiB is kept until it is whole.
     assert!(grown < 3 * GROWTH_MAX, "{grown} bytes of a file were kept");
     other.must("DROP TABLE fed");
@@ -220,7 +209,7 @@ fn what_a_server_says_without_end_is_not_kept() {
     );
     let pool = pool_from(real, &text);
     login(&pool.address, &app()).must("SELECT 1");
-    let before = peak(&pool);
+    let before = memory_of(&pool, "VmHWM");
     // Its warning is asked for by the pool; the other's reply is the client's own.
     for sql in ["SELECT 1/0", "DO 'changes'"] {
         let mut client = login(&pool.address, &app());
@@ -229,6 +218,6 @@ fn what_a_server_says_without_end_is_not_kept() {
         assert_eq!(other.value("SELECT 'a place'"), "a place", "{sql}");
     }
     pool.wait_for_census("backends_lost: 2,").unwrap();
-    let grown = peak(&pool) - before;
+    let grown = memory_of(&pool, "VmHWM") - before;
     assert!(grown < 2 * GROWTH_MAX, "{grown} bytes were kept");
 }

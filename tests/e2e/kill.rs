@@ -3,10 +3,6 @@
 use crate::audit::id as greeted;
 use crate::world::*;
 
-fn send(client: &mut Client, sql: &str) {
-    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
-}
-
 /// The number of the error that a client's oldest statement ended with; 0 for none.
 fn error_of(client: &mut Client) -> u16 {
     match client.receive().unwrap().pop() {

@@ -1,7 +1,6 @@
 //! All memory for clients in use: who pays, and that nobody else does.
 
 use crate::audit::{TRAIL, end, id};
-use crate::unfinished_commands::resident;
 use crate::walls::is_root;
 use crate::walls::threads::ControlGroup;
 use crate::world::*;
@@ -87,7 +86,7 @@ fn who_holds_most_is_closed_when_the_process_has_all_memory_beside_that_of_clien
         };
         let usual = fresh_pool(real, lines);
         let clients = logins(&usual, 8);
-        let max = resident(&usual) + 8 * MIB;
+        let max = memory_of(&usual, "VmRSS") + (8 << 20);
         drop((clients, usual));
         let pool = fresh_pool(real, &format!("{lines}\nmemory_bytes_max = {max}"));
         let mut good = logins(&pool, 6);

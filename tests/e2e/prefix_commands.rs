@@ -182,7 +182,8 @@ fn a_text_whose_schema_was_dropped_takes_nothing() {
         let qualified = format!("INSERT INTO {test}.prefixed VALUES ('gone')");
         let long = format!("{qualified}/*{}*/", "x".repeat(200_000));
         let lock = format!("SELECT GET_LOCK('{test}', 0)");
-        for text in [
+        let several = (cap::MULTI_STATEMENTS, &qualified[..]);
+        let texts = [
             &qualified,
             &long,
             &format!("INSERT INTO {test}.prefixed VALUES ('a;b')"),
@@ -198,11 +199,13 @@ fn a_text_whose_schema_was_dropped_takes_nothing() {
             &format!("EXECUTE IMMEDIATE 'INSERT INTO {test}.prefixed VALUES (1)'"),
             HOLD,
             "XA START 'x'",
-        ] {
+        ];
+        let texts = texts.map(|text| (0, text));
+        for (capabilities, text) in texts.into_iter().chain([several]) {
             if real.flavour() == Flavour::MySql && text.starts_with("EXECUTE IMMEDIATE") {
                 continue;
             }
-            let mut doomed = Doomed::new(real, test, 0);
+            let mut doomed = Doomed::new(real, test, capabilities);
             doomed.drop_schema();
             let said = doomed.gone.failure(text);
             doomed.check(&said);

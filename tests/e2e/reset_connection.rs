@@ -1,5 +1,6 @@
 //! COM_RESET_CONNECTION and COM_CHANGE_USER.
 
+use crate::restored_sessions::both;
 use crate::world::*;
 use std::time::Instant;
 
@@ -51,24 +52,16 @@ fn changes(client: &mut Client, schema: &str) {
 
 #[test]
 fn what_a_reset_gives_back_is_free_when_it_is_answered() {
-    for (found, test) in [
-        (server("reset_gives_back"), "reset_gives_back"),
-        (mysql("reset_gives_back_mysql"), "reset_gives_back_mysql"),
-    ] {
-        let Some(real) = found else { continue };
+    both("reset_gives_back", |real, test| {
         what_it_held_is_free(real, test, resets);
-    }
+    });
 }
 
 #[test]
 fn what_a_change_of_user_gives_back_is_free_when_it_is_answered() {
-    for (found, test) in [
-        (server("change_gives_back"), "change_gives_back"),
-        (mysql("change_gives_back_mysql"), "change_gives_back_mysql"),
-    ] {
-        let Some(real) = found else { continue };
+    both("change_gives_back", |real, test| {
         what_it_held_is_free(real, test, |client| changes(client, test));
-    }
+    });
 }
 
 /// MariaDB lets a client wait for a second before it says that a change of user has failed, which

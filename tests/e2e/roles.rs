@@ -2,6 +2,7 @@
 //! their own. A client that was pinned for its role would keep the other waiting.
 
 use crate::metrics::until;
+use crate::restored_sessions::both;
 use crate::world::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -92,11 +93,7 @@ fn a_change_of_user_gives_the_role_of_the_account() {
 /// A role that was revoked is given by no backend again; its client is told so, and has none.
 #[test]
 fn a_role_that_was_revoked_ends() {
-    for (found, test) in [
-        (server("roles_revoked"), "roles_revoked"),
-        (mysql("roles_revoked_mysql"), "roles_revoked_mysql"),
-    ] {
-        let Some(real) = found else { continue };
+    both("roles_revoked", |real, test| {
         fresh_schema(real, test);
         let _roles = make_roles(real, test);
         let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
@@ -117,17 +114,13 @@ fn a_role_that_was_revoked_ends() {
         };
         assert_eq!(one.value("SELECT IFNULL(CURRENT_ROLE(), 'NULL')"), none);
         assert_eq!(two.value("SELECT IFNULL(CURRENT_ROLE(), 'NULL')"), none);
-    }
+    });
 }
 
 /// A client that leaves while its SET ROLE runs leaves its role to nobody.
 #[test]
 fn a_role_is_not_left_to_others() {
-    for (found, test) in [
-        (server("roles_left"), "roles_left"),
-        (mysql("roles_left_mysql"), "roles_left_mysql"),
-    ] {
-        let Some(real) = found else { continue };
+    both("roles_left", |real, test| {
         fresh_schema(real, test);
         let _roles = make_roles(real, test);
         let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
@@ -141,5 +134,5 @@ fn a_role_is_not_left_to_others() {
             let denied = format!("{:?}", other.query(&format!("SELECT v FROM {test}_a.t")));
             assert!(denied.contains("1142"), "{denied}");
         }
-    }
+    });
 }

@@ -43,10 +43,6 @@ fn client(pool: &Pool, test: &str) -> Client {
 }
 
 /// Sends a statement and does not wait for its reply.
-fn send(client: &mut Client, sql: &str) {
-    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
-}
-
 fn failure_of(outcomes: &[Outcome]) -> (u16, String) {
     match outcomes {
         [Outcome::Failed(failure)] => (failure.code, failure.message.clone()),

@@ -1,6 +1,7 @@
 //! Two clients with different session states share one backend, and neither can tell.
 
 use crate::metrics::{figures, place_of, until};
+use crate::restored_sessions::restored;
 use crate::world::*;
 
 /// A question that only the backend of the statement before could answer is refused once, in words;
@@ -36,8 +37,7 @@ fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong(
     }
 }
 
-/// A change that the server has taken before goes out in front of the statement, and so does a
-/// schema.
+/// A change that the server has taken before goes out in front of the statement.
 #[test]
 fn differences_that_cannot_fail_are_not_waited_for() {
     let Some(real) = pooled(server) else { return };
@@ -59,36 +59,8 @@ fn differences_that_cannot_fail_are_not_waited_for() {
             assert_eq!(&client.value("SELECT @@time_zone"), zone);
         }
     }
-    let counted = |said: &str, name: &str| -> u64 {
-        let rest = said.split(&format!("{name}: ")).nth(1).expect(name);
-        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().unwrap()
-    };
-    let said = pool.wait_for_census("statements: 22,").unwrap();
-    let (all, front) = (
-        counted(&said, "restored"),
-        counted(&said, "restored_in_front"),
-    );
+    let (all, front) = restored(&pool, 22);
     assert!(all >= 20 && all - front <= 4, "{front} of {all} in front");
-    for (client, schema) in both
-        .iter_mut()
-        .map(|pair| &mut pair.0)
-        .zip(["shop", "mysql"])
-    {
-        client.must(&format!("USE {schema}"));
-    }
-    for _ in 0..10 {
-        for (client, _) in &mut both {
-            client.must("DO 1");
-        }
-    }
-    let said = pool.wait_for_census("statements: 44,").unwrap();
-    let (all_then, front_then) = (
-        counted(&said, "restored"),
-        counted(&said, "restored_in_front"),
-    );
-    assert!(all_then >= all + 15, "{said}");
-    assert_eq!(all_then - all, front_then - front, "{said}");
 }
 
 /// A server that is asked for IGNORE_SPACE at login has it in the session's sql_mode from then on.

@@ -5,10 +5,6 @@ use crate::walls::{has, is_root, is_soak, small_disk};
 use crate::world::*;
 use testkit::real::await_blocked;
 
-fn send(client: &mut Client, sql: &str) {
-    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
-}
-
 fn failure_of(client: &mut Client) -> Failure {
     match client.receive().unwrap().pop() {
         Some(Outcome::Failed(failure)) => failure,

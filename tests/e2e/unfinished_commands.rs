@@ -6,7 +6,7 @@ use wire::compressed::{Algorithm, Packer};
 
 const MIB: usize = 1 << 20;
 /// Memory of a debug build besides what is counted: tables, heaps of its threads.
-const MEMORY_BESIDES: usize = 48 * MIB;
+const MEMORY_BESIDES: u64 = 48 << 20;
 
 /// A frame of 11 MiB that begins a command of 12 MiB and does not end it.
 fn unfinished(algorithm: Algorithm) -> Vec<u8> {
@@ -35,25 +35,16 @@ fn refused(client: &mut Client) -> Failure {
 }
 
 /// Bytes of input that are counted now.
-fn counted(pool: &Pool) -> usize {
-    let census = pool.wait_for_census("input_bytes: ").unwrap();
-    let rest = census.split_once("input_bytes: ").unwrap().1;
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap();
-    digits.parse().unwrap()
-}
-
-pub(crate) fn resident(pool: &Pool) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pool.id())).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .unwrap();
-    let kib: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib * 1024
+fn counted(pool: &Pool) -> u64 {
+    number_of(
+        &pool.wait_for_census("input_bytes: ").unwrap(),
+        "input_bytes",
+    )
 }
 
 fn frames_take_no_more_than_their_bound(real: &Real, algorithm: Algorithm, more: u32) {
-    const CLIENTS: usize = 100;
+    const CLIENTS: u64 = 100;
+    const INPUT_MAX: u64 = 32 << 20;
     let pool = fresh_pool(real, "groups = 2\ninput_bytes_max = 33554432");
     let account = app().with(more);
     let mut good = login(&pool.address, &app());
@@ -62,7 +53,7 @@ fn frames_take_no_more_than_their_bound(real: &Real, algorithm: Algorithm, more:
     let mut bad: Vec<Client> = (0..CLIENTS)
         .map(|_| login(&pool.address, &account))
         .collect();
-    let before = resident(&pool);
+    let before = memory_of(&pool, "VmRSS");
     for client in &mut bad {
         client.send_unframed(&frame).unwrap();
         assert_eq!(good.value("SELECT 2"), "2");
@@ -74,9 +65,9 @@ fn frames_take_no_more_than_their_bound(real: &Real, algorithm: Algorithm, more:
     }
     // Each may have the first bytes of its command and what unpacks them.
     let each = 256 * 1024;
-    assert!(counted(&pool) <= 32 * MIB + CLIENTS * each);
-    let more = resident(&pool).saturating_sub(before);
-    let bound = 32 * MIB + CLIENTS * each + MEMORY_BESIDES;
+    assert!(counted(&pool) <= INPUT_MAX + CLIENTS * each);
+    let more = memory_of(&pool, "VmRSS").saturating_sub(before);
+    let bound = INPUT_MAX + CLIENTS * each + MEMORY_BESIDES;
     assert!(more <= bound, "{more} bytes more than {before}");
     drop(bad);
     assert_eq!(good.value("SELECT 3"), "3");

@@ -21,10 +21,7 @@ fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
             statements += 1;
         }
         let said = pool.wait_for_census(&format!("statements: {statements},"));
-        let said = said.unwrap();
-        let count = said.split("resets: ").nth(1).unwrap();
-        let count: String = count.chars().take_while(char::is_ascii_digit).collect();
-        count.parse::<u64>().unwrap()
+        number_of(&said.unwrap(), "resets")
     };
     let ranks = "SELECT @r := @r + 1 FROM (SELECT @r := 0) AS x";
     assert_eq!(resets(&mut a, &["SET @a = 1, @n = NULL", ranks]), 0);

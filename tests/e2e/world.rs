@@ -147,10 +147,30 @@ pub(crate) fn says(text: &str, words: &str) {
     assert!(text.contains(words), "no '{words}' in: {text}");
 }
 
+/// Sends a statement.
+pub(crate) fn send(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+}
+
 /// Sends a statement and waits for the first bytes of its reply.
 pub(crate) fn begin(client: &mut Client, sql: &str) {
-    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+    send(client, sql);
     assert!(client.await_answer().unwrap());
+}
+
+/// The number that stands behind a name in a census.
+pub(crate) fn number_of(census: &str, name: &str) -> u64 {
+    let (_, rest) = census.split_once(&format!(" {name}: ")).expect(name);
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap()
+}
+
+/// Bytes of a pool's memory: resident now (`VmRSS`), or at the most so far (`VmHWM`).
+pub(crate) fn memory_of(pool: &Pool, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pool.pid())).unwrap();
+    let (_, rest) = status.split_once(&format!("{line}:")).unwrap();
+    let kib: u64 = rest.split_whitespace().next().unwrap().parse().unwrap();
+    kib * 1024
 }
 
 /// A client of the account `app`, as a line of the log names it.
