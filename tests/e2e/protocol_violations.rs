@@ -93,11 +93,8 @@ fn a_file_is_asked_for_by_load_data_local_alone() {
         assert!(words.contains("asked for a file"), "{words}");
     }
     let mut refuses = scene.client(0);
-    let words = scene.breach(
-        &mut refuses,
-        "LOAD DATA LOCAL INFILE '/x' INTO TABLE t",
-        &asks,
-    );
+    let load = "LOAD DATA LOCAL INFILE '/x' INTO TABLE t";
+    let words = scene.breach(&mut refuses, load, &asks);
     assert!(words.contains("asked for a file"), "{words}");
     // A command of the pool's own, which restores another session on the backend that is free.
     let mut holds = scene.client(0);
@@ -129,7 +126,12 @@ fn a_result_that_is_none_is_not_passed_on() {
     let two = [&b"\x02"[..], COLUMN, COLUMN];
     let with = |behind: &[&[u8]]| packets(&[&two[..], behind].concat());
     // What is wrong, what answers, and the words of it.
-    let breaches: [(&str, Vec<u8>, &str); 12] = [
+    let breaches: [(&str, Vec<u8>, &str); 13] = [
+        (
+            "number of an error",
+            misnumbered(&[b"\xff\x84\x04#08S01Out of order"], 0),
+            "got 200 (the server closed the connection: error 1156: Out of order)",
+        ),
         (
             "number of an OK",
             misnumbered(&[OK], 0),
@@ -147,11 +149,7 @@ fn a_result_that_is_none_is_not_passed_on() {
         ),
         (
             "number of a command",
-            {
-                let mut ok = packets(&[OK]);
-                ok[3] = 0;
-                ok
-            },
+            [&packets(&[OK])[..3], b"\0", OK].concat(),
             "expected number 1, got 0",
         ),
         (

@@ -233,7 +233,7 @@ impl<N: Net> Group<N> {
                 (None, _) if may_be_last_words(input) => {}
                 (None, true) => self.lose_as(
                     backend_id,
-                    &words_of_breach(&Breach::NUMBERED_0),
+                    &words_of_breach(&Breach::NUMBERED_0, input),
                     LossCause::Breach,
                 ),
                 (None, false) => self.lose(
@@ -287,7 +287,8 @@ impl<N: Net> Group<N> {
                 used
             }
             Err(error) => {
-                self.lose_as(backend_id, &words_of_breach(&error), LossCause::Breach);
+                let why = words_of_breach(&error, input);
+                self.lose_as(backend_id, &why, LossCause::Breach);
                 0
             }
         };
@@ -594,9 +595,11 @@ fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool
         && Header::read(input).is_some_and(|header| header.seq == 0)
 }
 
-/// Words of the log for a server that broke the protocol.
-fn words_of_breach(breach: &Breach) -> String {
-    format!("the server broke the protocol: {breach}")
+/// Words of the log for a server that broke the protocol by this packet, with its own if it is an
+/// error.
+fn words_of_breach(breach: &Breach, input: &[u8]) -> String {
+    let words = last_words(input).map_or_else(String::new, |words| format!(" ({words})"));
+    format!("the server broke the protocol: {breach}{words}")
 }
 
 /// True if one of these packets is the error of a server that takes no writes. Neither definitions
