@@ -204,6 +204,10 @@ impl<S> Pair<'_, S> {
             text = [&sql, &b";"[..], &text].concat();
             statements += 1;
         }
+        // As where a global variable has changed and changed back between two logins.
+        if statements == 0 {
+            return None;
+        }
         let room = (server.max_allowed_packet).saturating_sub(text.len());
         if !may_join(client, backend.form(), (&payload_of(message), room), server) {
             return None;

@@ -5,10 +5,12 @@ use crate::backend::{BackendState, ForBackend, ForSession, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::view::ClientView;
+use session::global_defaults::GlobalDefaults;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
-use session::send_mode::Prefix;
+use session::send_mode::{Prefix, SendMode};
 use session::statement::{Explanation, Statement};
+use session::text::Text;
 use sql::classify::Reads;
 use sql::lex::Server;
 use std::rc::Rc;
@@ -162,6 +164,33 @@ fn nothing_stands_in_front_of_a_statement_whose_backend_is_in_its_session() {
     let mut parts = Parts::new();
     assert_eq!(parts.prefix(), (Prefix::CannotFail, String::new()));
     assert_eq!(parts.purposes(), []);
+}
+
+/// A global variable has changed and changed back between the logins of the two.
+#[test]
+fn a_text_that_nothing_is_to_be_set_for_is_joined_with_nothing() {
+    let mut parts = Parts::new();
+    let at_first = GlobalDefaults::named(vec![b"wait_timeout"[..].into()]);
+    let values = |value: &[u8]| vec![Some(value.into())];
+    let there = at_first.with(values(b"1"), Text::default()).unwrap();
+    let between = there.with(values(b"2"), Text::default()).unwrap();
+    let here = between.with(values(b"1"), Text::default()).unwrap();
+    for (session, defaults) in [
+        (&mut parts.backend.session, there),
+        (&mut parts.client.session, here),
+    ] {
+        Rc::make_mut(session).defaults = defaults;
+        *session = parts.sessions.intern((**session).clone());
+    }
+    parts.backend.conditions_of = Some(other());
+    let mut out = Vec::new();
+    parts.client.statement = Statement::plain(ReplyShape::Results);
+    parts.client.statement.send_mode = SendMode::Joined;
+    let text = b"\x0c\0\0\0\x03CREATE TABLE";
+    let prefix = parts.pair().put_prefix(text, 1024, &mut out);
+    assert_eq!(prefix, Prefix::CannotFail);
+    assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
+    assert!(Rc::ptr_eq(&parts.backend.session, &parts.client.session));
 }
 
 #[test]
