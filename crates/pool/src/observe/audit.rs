@@ -5,14 +5,17 @@
 //! look at the log, in a form that their programs read already. The mechanism: a line is an object
 //! with the names of MySQL Enterprise Audit in its JSON format, which Percona's audit log filter
 //! writes too, and which Elastic's module `mysqlenterprise` and others read; what those do not
-//! have (TLS, certificate, port, reason) stands in `connection_data`. A group makes the line and
-//! hands it to a thread, which writes it to a file or to syslog.
+//! have (TLS, certificate, port, reason) stands in `connection_data`. A group appends the line to
+//! one text of fixed size; a thread takes that text as a whole and writes its lines to a file or
+//! to syslog. No line is allocated by itself: one of a login is freed by another thread, and would
+//! leave a hole among what the clients of its group keep.
 //!
 //! Invariants: no group waits for the disk; a line is one valid object, whatever a client calls
 //! itself; what cannot be written is counted, and said in the log; each client that was let in has
 //! one line for that and one for its end, in whichever process it ends.
 //!
-//! Bounds: [`LINES_MAX`] lines wait, and each value of a client's has at most [`VALUE_MAX`] bytes.
+//! Bounds: [`WAITING_MAX`] bytes of lines wait, and each value of a client's has at most
+//! [`VALUE_MAX`].
 
 use crate::auth::requirement::names;
 use crate::client::{Client, Proof};
@@ -28,12 +31,11 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Lines that wait to be written.
-const LINES_MAX: usize = 4096;
+/// Bytes of lines that wait to be written.
+const WAITING_MAX: usize = 1 << 20;
 /// Bytes of a value that a client has given; the rest is left out.
 const VALUE_MAX: usize = 256;
 /// At the end of the program, lines that wait get this time to be written.
@@ -257,18 +259,23 @@ fn record(number: u64, (class, event): (&str, &str), rest: Value) -> String {
     line.to_string() + "\n"
 }
 
-/// Something for the thread that writes.
-enum Message {
-    Line(String),
-    /// Everything before it has been written once this is dropped.
-    Flush(SyncSender<()>),
+/// Lines on their way to the thread that writes them.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Whole lines; has no room where there is no thread.
+    lines: String,
+    /// Those before them are being written.
+    is_writing: bool,
 }
 
 /// The trail of all groups.
 #[derive(Debug, Default)]
 pub(crate) struct AuditTrail {
     is_on: AtomicBool,
-    lines: OnceLock<SyncSender<Message>>,
+    writer: OnceLock<()>,
+    waiting: Mutex<Waiting>,
+    /// A line waits, or all have been written.
+    changed: Condvar,
     /// Destination from the next line on, if that is another one.
     next: Mutex<Option<AuditLog>>,
     /// Lines so far, written or not: their numbers have a gap where some were lost.
@@ -306,12 +313,12 @@ impl AuditTrail {
         // Threads may have tables of descriptors of their own: the one that writes opens it again.
         Output::open(to).map_err(why)?;
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(to.clone());
-        if self.lines.get().is_none() {
-            let (sender, receiver) = sync_channel(LINES_MAX);
+        if self.writer.get().is_none() {
             let trail = self.clone();
             let thread = std::thread::Builder::new().name("audit".into());
-            (thread.spawn(move || trail.write_all(&receiver))).map_err(why)?;
-            let _ = self.lines.set(sender);
+            (thread.spawn(move || trail.write_all())).map_err(why)?;
+            let _ = self.writer.set(());
+            self.waiting().lines.reserve_exact(WAITING_MAX);
         }
         self.is_on.store(true, Relaxed);
         Ok(())
@@ -322,11 +329,8 @@ impl AuditTrail {
         if !goes_on {
             self.note_own("shutdown");
         }
-        let (done, wait) = sync_channel(0);
-        let lines = self.lines.get();
-        if lines.is_some_and(|lines| lines.try_send(Message::Flush(done)).is_ok()) {
-            let _ = wait.recv_timeout(FLUSH_MAX);
-        }
+        let is_due = |waiting: &mut Waiting| waiting.is_writing || !waiting.lines.is_empty();
+        let _ = (self.changed).wait_timeout_while(self.waiting(), FLUSH_MAX, is_due);
     }
 
     /// True if there is one.
@@ -342,7 +346,7 @@ impl AuditTrail {
     /// Writes a line. Waits for nobody.
     pub(crate) fn note(&self, happened: &Happened<'_>, programs: &Programs) {
         let number = self.number.fetch_add(1, Relaxed);
-        self.hand_over(happened.line(number, programs));
+        self.hand_over(&happened.line(number, programs));
     }
 
     /// Writes a line about the pool itself.
@@ -351,54 +355,72 @@ impl AuditTrail {
             let number = self.number.fetch_add(1, Relaxed);
             let data = json!({ "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION") });
             let rest = json!({ "connection_id": 0, format!("{event}_data"): data });
-            self.hand_over(record(number, ("audit", event), rest));
+            self.hand_over(&record(number, ("audit", event), rest));
         }
     }
 
-    fn hand_over(&self, line: String) {
-        let lines = self.lines.get();
-        if lines.is_none_or(|lines| lines.try_send(Message::Line(line)).is_err()) {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hand_over(&self, line: &str) {
+        let mut waiting = self.waiting();
+        if waiting.lines.capacity() - waiting.lines.len() < line.len() {
             self.lost.fetch_add(1, Relaxed);
+            return;
         }
+        waiting.lines.push_str(line);
+        drop(waiting);
+        self.changed.notify_all();
     }
 
-    fn write_all(&self, lines: &Receiver<Message>) {
+    /// Takes the lines that wait, once there are any; those that it took before are written.
+    fn take(&self, lines: &mut String) {
+        lines.clear();
+        let mut waiting = self.waiting();
+        waiting.is_writing = false;
+        self.changed.notify_all();
+        let waiting = (self.changed).wait_while(waiting, |waiting| waiting.lines.is_empty());
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut waiting.lines, lines);
+        waiting.is_writing = true;
+    }
+
+    fn write_all(&self) {
         let (mut output, mut told, mut fails) = (None, 0, false);
-        for message in lines {
+        let mut lines = String::with_capacity(WAITING_MAX);
+        loop {
+            self.take(&mut lines);
             let next = (self.next.lock().unwrap_or_else(PoisonError::into_inner)).take();
             if let Some(next) = next {
                 output = Some(Output::open(&next));
             }
-            let line = match message {
-                Message::Line(line) => line,
-                Message::Flush(done) => {
-                    drop(done);
+            let Some(output) = &mut output else { continue };
+            for line in lines.split_inclusive('\n') {
+                let written = match output {
+                    Ok(output) => output.write(line),
+                    Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+                };
+                if let Err(error) = written {
+                    self.lost.fetch_add(1, Relaxed);
+                    if !std::mem::replace(&mut fails, true) {
+                        let text =
+                            format_args!("lines are lost until they can be written: {error}");
+                        note_of(Event::AuditLost, &Facts::default(), text);
+                    }
                     continue;
                 }
-            };
-            let Some(output) = &mut output else { continue };
-            let written = match output {
-                Ok(output) => output.write(&line),
-                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-            };
-            if let Err(error) = written {
-                self.lost.fetch_add(1, Relaxed);
-                if !std::mem::replace(&mut fails, true) {
-                    let text = format_args!("lines are lost until they can be written: {error}");
-                    note_of(Event::AuditLost, &Facts::default(), text);
+                fails = false;
+                let omitted = self.lost() - told;
+                if omitted > 0 {
+                    told += omitted;
+                    let facts = Facts {
+                        omitted,
+                        ..Facts::default()
+                    };
+                    let text = format_args!("{omitted} lines were lost; lines are written again");
+                    note_of(Event::AuditLost, &facts, text);
                 }
-                continue;
-            }
-            fails = false;
-            let omitted = self.lost() - told;
-            if omitted > 0 {
-                told += omitted;
-                let facts = Facts {
-                    omitted,
-                    ..Facts::default()
-                };
-                let text = format_args!("{omitted} lines were lost; lines are written again");
-                note_of(Event::AuditLost, &facts, text);
             }
         }
     }
@@ -515,13 +537,20 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted() {
         let trail = AuditTrail::default();
-        let (lines, waiting) = sync_channel(LINES_MAX);
-        trail.lines.set(lines).unwrap();
-        for _ in 0..LINES_MAX + 2 {
-            trail.note(&Happened::default(), &Programs::default());
+        let note = || trail.note(&Happened::default(), &Programs::default());
+        note();
+        assert_eq!(trail.lost(), 1, "nobody writes");
+        trail.waiting().lines.reserve_exact(WAITING_MAX);
+        let mut noted = 1;
+        while trail.lost() < 3 {
+            note();
+            noted += 1;
         }
-        assert_eq!(trail.lost(), 2);
-        assert_eq!(waiting.try_iter().count(), LINES_MAX);
+        let mut lines = String::new();
+        trail.take(&mut lines);
+        assert!(lines.len() <= WAITING_MAX);
+        assert_eq!(lines.lines().count(), noted - 3);
+        assert!((lines.split_inclusive('\n')).all(|line| read(line).is_object()));
     }
 
     #[test]
