@@ -221,30 +221,47 @@ fn long_texts_are_known_for_what_they_do() {
 /// ones of others do not wait for their turn behind them.
 #[test]
 fn short_statements_do_not_wait_behind_many_long_compressed_ones() {
-    const LONG: usize = 24;
     for real in pooled_servers() {
-        let pool = fresh_pool(real, "groups = 1\nbackends_max = 4\nwait_ms_max = 600000");
-        let mut good = login(&pool.address, &app());
-        assert_eq!(good.value("SELECT 1"), "1");
-        let sql = format!("SELECT LENGTH('{}')", "y".repeat(8 << 20));
-        let (mut command, mut frame) = (Vec::new(), Vec::new());
-        put_command(&mut command, Command::Query, sql.as_bytes());
-        Packer::default().pack(&command, &mut frame);
-        let account = app().with(cap::COMPRESS);
-        let mut long: Vec<Client> = (0..LONG).map(|_| login(&pool.address, &account)).collect();
-        for client in &mut long {
-            client.send_unframed(&frame.repeat(4)).unwrap();
-        }
-        assert!(long[0].await_answer().unwrap());
-        let answered = || {
-            long.iter()
-                .filter(|client| client.has_answer().unwrap())
-                .count()
-        };
-        let before = answered();
-        for number in 0..100 {
-            assert_eq!(good.value(&format!("SELECT {number}")), number.to_string());
-        }
-        assert!(answered() < LONG, "{before}, then all: they went first");
+        let shown = (0..LONG_TRIES_MAX).any(|_| go_between_long_compressed_ones(real));
+        assert!(
+            shown,
+            "all long ones were answered before the first short one"
+        );
     }
+}
+
+/// Times that long statements are sent, until the short ones begin before they have ended.
+const LONG_TRIES_MAX: usize = 5;
+
+/// Sends short statements while many long ones wait; `false` where those had ended before.
+fn go_between_long_compressed_ones(real: &'static Real) -> bool {
+    const LONG: usize = 24;
+    let pool = fresh_pool(real, "groups = 1\nbackends_max = 4\nwait_ms_max = 600000");
+    let mut good = login(&pool.address, &app());
+    assert_eq!(good.value("SELECT 1"), "1");
+    let sql = format!("SELECT LENGTH('{}')", "y".repeat(8 << 20));
+    let (mut command, mut frame) = (Vec::new(), Vec::new());
+    put_command(&mut command, Command::Query, sql.as_bytes());
+    Packer::default().pack(&command, &mut frame);
+    let account = app().with(cap::COMPRESS);
+    let mut long: Vec<Client> = (0..LONG).map(|_| login(&pool.address, &account)).collect();
+    for client in &mut long {
+        client.send_unframed(&frame.repeat(4)).unwrap();
+    }
+    assert!(long[0].await_answer().unwrap());
+    let answered = || {
+        long.iter()
+            .filter(|client| client.has_answer().unwrap())
+            .count()
+    };
+    let before = answered();
+    for number in 0..100 {
+        assert_eq!(good.value(&format!("SELECT {number}")), number.to_string());
+    }
+    let is_shown = before < LONG;
+    assert!(
+        !is_shown || answered() < LONG,
+        "{before}, then all: they went first"
+    );
+    is_shown
 }
