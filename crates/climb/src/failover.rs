@@ -9,8 +9,8 @@
 //! it has everything, by the pool's `SWITCH TO` or an operator's script. Each answer is noted with
 //! its time.
 //!
-//! What is counted needs no trust: each client counts what it was told was done, and the rows of
-//! the second server say what was.
+//! The counts use no figures of the pool or of HAProxy: each client counts the updates that were
+//! reported to it as done, and the rows of the second server show how many were.
 
 mod clients;
 mod pair;

@@ -40,7 +40,7 @@ pub fn named(view: &View, settings: &Settings, now: u64) -> Option<Vec<String>> 
 /// Checks that a name is a host of plain characters, or an address, and a port.
 ///
 /// # Errors
-/// What it is not.
+/// Names the part that is missing or not allowed.
 pub fn plain_name(name: &str) -> Result<(), String> {
     let (host, port) = name.rsplit_once(':').ok_or("it has no port")?;
     if !port.parse::<u16>().is_ok_and(|port| port > 0) {

@@ -264,7 +264,7 @@ fn record(number: u64, (class, event): (&str, &str), rest: Value) -> String {
 struct Waiting {
     /// Whole lines; has no room where there is no thread.
     lines: String,
-    /// Those before them are being written.
+    /// True while the lines that were taken before these are being written.
     is_writing: bool,
 }
 
