@@ -581,8 +581,8 @@ impl<S> Backend<S> {
         followers
     }
 
-    /// A client's statement is left to those that are pipelined with it: nobody waits for its reply
-    /// any more. `false` where it is not in flight, or its reply has begun, and ends soon.
+    /// Detaches a client's statement from its owner and leaves it to those pipelined with it.
+    /// `false` where it is not in flight, or its reply has begun, and ends soon.
     pub(crate) fn leave_to_followers(&mut self, victim: ClientId, now: Time) -> bool {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
         let owns = |c: &InFlight| c.owner == Some(victim) && c.purpose == Purpose::Statement;
@@ -604,9 +604,9 @@ impl<S> Backend<S> {
         !summary.changes.is_empty() || due || self.in_transaction()
     }
 
-    /// It goes to the client whose statement is the next in flight, if there is one that somebody
-    /// waits for. Behind a reply of nobody it stays where it is: a client that keeps something here
-    /// has the replies of those who rode behind its statement in front of what it sends next.
+    /// Binds it to the client whose statement is the next in flight, if somebody waits for that.
+    /// Behind a reply of nobody it stays where it is: a client that keeps something here has the
+    /// replies of those pipelined behind its statement in front of what it sends next.
     pub(crate) fn pass_on(&mut self) {
         if let Some(owner) = self.flight.front().and_then(|next| next.owner) {
             self.binding.hand_over(Some(owner));
@@ -726,8 +726,8 @@ impl<S> Backend<S> {
         self.output.len()
     }
 
-    /// A statement is sent in this session, or has led to it: stored code may get its types from
-    /// now on. Those that it gets where the session has set nothing are everybody's.
+    /// Notes the session whose types stored code may get from now on. Types that it gets where the
+    /// session has set nothing are everybody's, and not noted.
     pub(crate) fn note_typing(&mut self, by: ClientId, session: &Session) {
         let Some(typing) = session.typing() else {
             return;

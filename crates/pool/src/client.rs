@@ -282,7 +282,7 @@ impl<S> Client<S> {
         self.ended == Ended::Connection
     }
 
-    /// It is to be closed at the end of the turn; see [`clients::Clients::close_later`].
+    /// Marks it to be closed at the end of the turn; see [`clients::Clients::close_later`].
     pub(crate) fn set_closing(&mut self) {
         self.ended = Ended::Connection;
     }
@@ -404,7 +404,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// One that has to say first for whom it speaks. What it hears before is the first packet.
+    /// Client that has to send a PROXY header before it is greeted.
     pub(crate) fn before_header(
         transport: Transport<S>,
         now: Time,
@@ -418,7 +418,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// One that has come from another process, which has let it in.
+    /// Client that has come from another process, which has let it in.
     pub(crate) fn moving(transport: Transport<S>, now: Time, session: Rc<Session>) -> Self {
         let login = Login::new([0; NONCE_LEN], false);
         Client {
@@ -546,9 +546,8 @@ impl<S> Client<S> {
         }
     }
 
-    /// Its next command is looked at: what was noted of one that was not sent is forgotten. Where
-    /// it has to wait before it is judged, it neither sets a schema nor is pipelined because the
-    /// one before did.
+    /// Clears what was noted of a command that was not sent, for the next one. One that has to wait
+    /// before it is judged neither sets a schema nor is pipelined because the one before did.
     pub(crate) fn begin_command(&mut self) {
         self.forget_command();
         self.statement.send_mode = SendMode::Apart;
@@ -628,7 +627,7 @@ impl<S> Client<S> {
 
 #[cfg(test)]
 impl Client<()> {
-    /// One that has just been accepted, by a local socket.
+    /// Client that has just been accepted, by a local socket.
     pub(crate) fn of_tests(now: Time, session: Rc<Session>) -> Client<()> {
         let login = Login::new([0; NONCE_LEN], false);
         Client::greeted(Transport::plain((), true), now, session, login)

@@ -169,7 +169,7 @@ impl Cluster {
         *current.unwrap_or_else(PoisonError::into_inner) = settings.clone();
     }
 
-    /// Has all servers asked at once: something was seen that may come of another writer.
+    /// Asks all servers at once, after a sign of another writer.
     pub(crate) fn ask_now(&self) {
         self.members.iter().for_each(|member| member.trigger.fire());
     }

@@ -158,7 +158,7 @@ pub struct User {
 }
 
 impl User {
-    /// A statement of its clients waits in a queue, or does not any more. Counted where there is a
+    /// Counts a statement of its clients into the queues, or out of them (`on`), where there is a
     /// limit.
     pub(crate) fn count_waiting(&self, on: bool) {
         if self.limits.waiting_max.is_some() {

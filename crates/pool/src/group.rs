@@ -371,7 +371,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// When [`Group::turn`] must be called at the latest, events or not.
+    /// Moment at which [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
         let waits = !self.waiting_count.is_empty();
         let is_behind = waits && self.matching().is_behind() && !self.matching().yields();
@@ -400,7 +400,7 @@ impl<N: Net> Group<N> {
         next.min(self.drain.next(self.settings.drain_max).unwrap_or(next))
     }
 
-    /// For tests: statements that wait because the share of those known to be long is used up.
+    /// Statements that wait because the share of those known to be long is used up; for tests.
     pub fn set_aside(&mut self) -> usize {
         self.matching().set_aside()
     }
@@ -520,7 +520,7 @@ impl<N: Net> Group<N> {
     }
 }
 
-/// Has the memory of the client fetched that an event is about: its own, or the answer to its
+/// Prefetches the memory of the client that an event is about: its own, or the answer to its
 /// statement.
 fn prefetch_client<S>(token: Token, clients: &Clients<S>, backends: &Slots<Backend<S>, BackendId>) {
     let client = match token.kind() {

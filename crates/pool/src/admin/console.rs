@@ -380,8 +380,8 @@ impl Console {
         cluster.ok_or("there is one server; [[server]] in the settings makes several".into())
     }
 
-    /// Has another server written to: between a pause and its end, so that no client's statement
-    /// meets the change.
+    /// Switches the writer to another server during a pause, so that no client's statement meets
+    /// the change.
     fn switch_to(&self, name: &str) -> Result<String, String> {
         let cluster = self.cluster()?;
         let switch = cluster.begin_switch(name)?;

@@ -134,7 +134,7 @@ impl Learnt {
         }));
     }
 
-    /// The server asks for the password itself again: the next login here has to bring it.
+    /// Removes the cached password: the next login here has to bring it again.
     pub(crate) fn forget(&self) {
         self.put(None);
     }

@@ -98,8 +98,8 @@ impl Accounts {
         listed.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The settings have been read again. What logins have taught of a user that may log in as
-    /// before is kept.
+    /// Replaces the users by those of a reload; a user that may log in as before keeps its learnt
+    /// passwords.
     pub(crate) fn set_listed(&self, mut users: Vec<Account>) {
         let before = self.listed();
         for user in &mut users {
@@ -126,7 +126,7 @@ impl Accounts {
         of_server.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// They have been read again.
+    /// Replaces the accounts read from the server.
     pub(crate) fn set_of_server(&self, accounts: ServerAccounts) {
         let mut of_server = self
             .of_server
@@ -161,8 +161,8 @@ impl Accounts {
         }
     }
 
-    /// The server may have forgotten which passwords it has seen: those who log in from now on have
-    /// to send them.
+    /// Removes the cached passwords of all the server's accounts, which the server may have
+    /// forgotten: the next logins have to send them.
     pub(crate) fn forget_caches(&self) {
         self.of_server()
             .all()

@@ -44,7 +44,7 @@ pub(crate) struct AuthDelays {
 }
 
 impl AuthDelays {
-    /// When the next one is to hear.
+    /// Moment at which the next delayed error is due; `NEVER` without one.
     pub(crate) fn next(&self) -> Time {
         let first = self.waiting.first_key_value();
         first.map_or(Time::NEVER, |((at, _), _)| *at)
@@ -55,7 +55,7 @@ impl AuthDelays {
         self.waiting.len() >= DELAYED_MAX
     }
 
-    /// One more is to hear its error at this moment.
+    /// Adds an error to be sent at this moment.
     pub(crate) fn push(&mut self, at: Time, delayed: Delayed) {
         self.count += 1;
         self.waiting.insert((at, self.count), delayed);

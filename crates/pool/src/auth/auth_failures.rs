@@ -80,12 +80,12 @@ impl AuthFailures {
         next(before) & ((1 << LEVEL_BITS) - 1)
     }
 
-    /// A login from this address has failed, or may; the level after it.
+    /// Counts a failed, or still undecided, login from this address; returns the level after it.
     pub(crate) fn note(&self, address: Option<IpAddr>, now: Time) -> u64 {
         self.change(address, now, |level| level + 1)
     }
 
-    /// One that was noted has not failed.
+    /// Takes one counted login back that has not failed.
     pub(crate) fn forgive(&self, address: Option<IpAddr>, now: Time) {
         self.change(address, now, |level| level.saturating_sub(1));
     }

@@ -19,7 +19,7 @@ pub(crate) enum Credential {
 }
 
 impl Credential {
-    /// As it is answered with.
+    /// Form in which `wire` answers with it.
     pub(crate) fn as_wire(&self) -> wire::auth::Credential<'_> {
         match self {
             Credential::Password(password) => wire::auth::Credential::Password(password.as_bytes()),

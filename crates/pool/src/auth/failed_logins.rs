@@ -111,7 +111,8 @@ impl<N: Net> FailedLogins<'_, N> {
         self.note_refused(key, refusal);
     }
 
-    /// A connection cannot go on for what came under TLS. The alert has told the client.
+    /// Closes a connection whose TLS has failed, and counts and audits the refusal if the client
+    /// was not known yet. The alert has told the client.
     pub(crate) fn tls_failed(&mut self, key: ClientId, error: &io::Error) {
         let is_known = self.clients.get(key).is_none_or(|client| client.is_known());
         if error.kind() == ErrorKind::InvalidData && !is_known {
@@ -131,8 +132,8 @@ impl<N: Net> FailedLogins<'_, N> {
         }
     }
 
-    /// Has a worker decrypt what a client sent for its password, or says why not. One of whom
-    /// nothing is known any more is closed.
+    /// Queues a client's encrypted password for a worker, or returns the reason not to. A client
+    /// without a proof is closed.
     pub(crate) fn check(&mut self, key: ClientId, answer: &[u8]) -> Option<Denial> {
         let now = self.net.now();
         let client = self.clients.get_mut(key)?;
@@ -170,8 +171,8 @@ impl<N: Net> FailedLogins<'_, N> {
         }
     }
 
-    /// A client has not proven this name, or may not come in with it: the error of a server, in its
-    /// own words.
+    /// Denies a login whose name is not proven, or barred (`bar`), with a server's error in its own
+    /// words.
     pub(crate) fn deny(
         &mut self,
         key: ClientId,
@@ -366,7 +367,7 @@ mod tests {
     }
 
     impl Bench {
-        /// With a client that is logging in from 192.0.2.7.
+        /// Bench with a client that is logging in from 192.0.2.7.
         fn new() -> (Bench, ClientId) {
             let net = Scripted {
                 peer: Some("192.0.2.7:4000".parse().unwrap()),

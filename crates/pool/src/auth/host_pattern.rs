@@ -20,7 +20,7 @@ pub(crate) struct ClientHost {
 }
 
 impl ClientHost {
-    /// Of a client at this address; `names_hosts`: the server looks names up.
+    /// Host of a client at this address; `names_hosts`: the server looks names up.
     pub(crate) fn of(address: Option<IpAddr>, names_hosts: bool) -> ClientHost {
         // An IPv4 client of an IPv6 listener.
         let address = address.map(|address| address.to_canonical());

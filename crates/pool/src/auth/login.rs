@@ -413,7 +413,7 @@ impl Login {
         Outcome::Check(answer.into())
     }
 
-    /// A worker has decided whether the encrypted password is right.
+    /// Resumes the login with a worker's verdict on the encrypted password.
     pub(crate) fn checked(&mut self, checked: Checked, seq: u8) -> Outcome {
         self.waits = None;
         self.other_key = checked == Checked::OtherKey;

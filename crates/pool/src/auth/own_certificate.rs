@@ -120,7 +120,7 @@ fn in_memory(pem: &str) -> Result<Shown, String> {
     unverified(chain.map_err(wrong)?, key)
 }
 
-/// As clients are shown it, of whom no certificate is asked.
+/// Certificate as it is shown to clients of whom none is asked.
 fn unverified(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,

@@ -26,8 +26,8 @@ impl Shared {
         self.checks.waiting()
     }
 
-    /// Does one password check that waits, on this thread: a simulation's worker. The verdicts
-    /// come with the numbers of their groups.
+    /// Runs one waiting password check on this thread, as a simulation's worker. Returns the
+    /// verdicts with the numbers of their groups.
     #[must_use]
     pub fn check_one_password(&self) -> Vec<(usize, Order)> {
         let check = self.checks.next(CheckQueue::Prompt);

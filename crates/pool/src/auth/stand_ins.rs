@@ -49,7 +49,7 @@ impl Kind {
 pub(crate) struct StandIns(BTreeMap<Kind, Vec<Arc<Account>>>);
 
 impl StandIns {
-    /// This account may stand in, unless it is one of the server's own.
+    /// Adds an account that may stand in, unless it is one of the server's own.
     pub(crate) fn push(&mut self, account: Arc<Account>) {
         let is_reserved = RESERVED.iter().any(|begin| account.name.starts_with(begin));
         if account.of_server.is_none() || !is_reserved {

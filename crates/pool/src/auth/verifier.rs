@@ -31,7 +31,7 @@ impl Verifier {
         of(self) == of(other)
     }
 
-    /// From the password itself: both plugins are quick.
+    /// Verifier of a password in clear: both plugins are quick.
     #[must_use]
     pub fn from_password(password: &[u8]) -> Verifier {
         Verifier {
@@ -42,7 +42,8 @@ impl Verifier {
         }
     }
 
-    /// From the hash in `mysql.user`: `caching_sha2_password` needs a full authentication first.
+    /// Verifier of a hash in `mysql.user`: `caching_sha2_password` needs a full authentication
+    /// first.
     #[must_use]
     pub fn from_native_hash(native: Stored) -> Verifier {
         Verifier {
@@ -58,8 +59,8 @@ impl Verifier {
         Verifier::from_native_hash(OF_NOBODY)
     }
 
-    /// From what a server stores for this plugin. What is no hash is proven by nothing, as on the
-    /// server.
+    /// Verifier of what a server stores for this plugin. One of no valid hash accepts nothing, as
+    /// on the server.
     pub(crate) fn from_stored(plugin: Plugin, stored: &[u8]) -> Verifier {
         if stored.is_empty() {
             return Verifier::from_password(b"");

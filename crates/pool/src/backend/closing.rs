@@ -70,7 +70,8 @@ impl<N: Net> BackendCloser<'_, N> {
         true
     }
 
-    /// These backends serve their clients until they are checked in, and nobody else.
+    /// Ends the reuse of these backends: checked-out ones serve their client until checkin, all
+    /// others close.
     pub(crate) fn leave_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
         for key in self.backends.keys_of(which) {
             match self.backends.get_mut(key) {

@@ -179,7 +179,7 @@ pub(crate) fn refusal(error: &LoginError, key: &PoolKey, asking: Asking) -> (Str
     (words(error, key, asking), needs_repair(error))
 }
 
-/// The account or the server must be put right before another attempt can do better.
+/// True if the account or the server must be put right before another attempt can do better.
 fn needs_repair(error: &LoginError) -> bool {
     match error {
         LoginError::Lacks { .. }
@@ -228,7 +228,8 @@ fn password_hint(key: &PoolKey) -> String {
     }
 }
 
-/// An account with REQUIRE SSL or X509 is denied like one whose password is wrong.
+/// Hint for a denied login that went without TLS: an account with REQUIRE SSL or X509 is denied
+/// like one whose password is wrong.
 fn tls_hint(asking: Asking) -> &'static str {
     match asking {
         Asking::Off => {

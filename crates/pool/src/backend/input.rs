@@ -140,7 +140,7 @@ impl<N: Net> FromBackend<'_, N> {
         }
     }
 
-    /// Its share of the turn is over: what it still has is read later.
+    /// Puts off the rest of a backend's input to a later turn, its share of this one being used up.
     pub(crate) fn put_off(&mut self, key: BackendId) {
         if self.may_read(key) {
             match self.is_long(key) {
@@ -210,7 +210,7 @@ mod tests {
             (bench, owner, key)
         }
 
-        /// There may be bytes from the backend.
+        /// Notes readiness of the backend, as if there were bytes.
         fn tells(&mut self, key: BackendId) {
             let backend = self.backends.get_mut(key).unwrap();
             backend.transport.note(Event {
@@ -233,7 +233,7 @@ mod tests {
             }
         }
 
-        /// The client has not taken what was read before.
+        /// Fills the client's output with `len` bytes that it has not taken.
         fn holds_up(&mut self, owner: ClientId, len: usize) {
             let client = self.clients.get_mut(owner).unwrap();
             client.output.insert(Box::default()).bytes = vec![0; len];

@@ -8,13 +8,13 @@ use super::{Backend, LastClient, OpenTransaction, SchemaThere, Typed};
 use session::prepared::OnBackend;
 
 impl<S> Backend<S> {
-    /// A client gets it: returns the one that it has served last.
+    /// Begins a checkout; returns the client that it served last.
     pub(crate) fn begin_checkout(&mut self) -> Option<LastClient> {
         self.served = false;
         self.last_client.take()
     }
 
-    /// It has run a statement of the client that has it.
+    /// Notes that it has run a statement of the client that has it.
     pub(crate) fn note_served(&mut self) {
         self.served = true;
     }
@@ -29,7 +29,7 @@ impl<S> Backend<S> {
         self.last_client
     }
 
-    /// Its client has given it back.
+    /// Stores the client that has just given it back.
     pub(crate) fn note_last_client(&mut self, last: LastClient) {
         self.last_client = Some(last);
     }
@@ -39,12 +39,12 @@ impl<S> Backend<S> {
         self.insert_id == Some(id)
     }
 
-    /// Its LAST_INSERT_ID() is known.
+    /// Stores its LAST_INSERT_ID().
     pub(crate) fn note_insert_id(&mut self, id: u64) {
         self.insert_id = Some(id);
     }
 
-    /// Its LAST_INSERT_ID() may have changed, and is not read back.
+    /// Invalidates its LAST_INSERT_ID(), which may have changed and is not read back.
     pub(crate) fn forget_insert_id(&mut self) {
         self.insert_id = None;
     }
@@ -55,7 +55,7 @@ impl<S> Backend<S> {
         self.schema == SchemaThere::Another
     }
 
-    /// The schema of its client is set now, by the pool or by the command itself.
+    /// Notes that the schema there is its client's now, set by the pool or by the command itself.
     pub(crate) fn note_schema_of_client(&mut self) {
         self.schema = SchemaThere::Clients;
     }
@@ -66,7 +66,7 @@ impl<S> Backend<S> {
         self.leftovers
     }
 
-    /// A user variable was taken out of its session as a value.
+    /// Notes that a user variable was taken out of its session as a value.
     pub(crate) fn note_leftover(&mut self) {
         self.leftovers = true;
     }

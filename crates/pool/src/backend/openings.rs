@@ -55,8 +55,8 @@ pub(crate) struct Openings<'a, S> {
 }
 
 impl<S> Openings<'_, S> {
-    /// A backend is logged in: what switches on its trackers and asks what a fresh session looks
-    /// like. `None`: it is in a state that there is not.
+    /// Bytes that switch on the trackers of a backend just logged in and ask for its fresh session.
+    /// `None`: its state does not allow that.
     pub(crate) fn logged_in(&mut self, key: BackendId) -> Option<Vec<u8>> {
         let backend = self.backends.get_mut(key)?;
         let is_of_server = self.pools.counted_in(backend.pool).is_some();
@@ -88,7 +88,7 @@ impl<S> Openings<'_, S> {
         Some(out)
     }
 
-    /// A backend has answered one of the two; `fresh`: what its session looks like.
+    /// Takes the answer to one of the two commands; `fresh`: to the one that reads its session.
     pub(crate) fn answered(
         &mut self,
         key: BackendId,

@@ -18,12 +18,12 @@ impl<S> Backend<S> {
         &self.at
     }
 
-    /// When it was dialled.
+    /// Moment at which it was dialled.
     pub(crate) fn born(&self) -> Time {
         self.born
     }
 
-    /// Since when it is in its state.
+    /// Moment at which it entered its state.
     pub(crate) fn since(&self) -> Time {
         self.since
     }

@@ -64,7 +64,7 @@ impl Bar {
         })
     }
 
-    /// For the log.
+    /// Reason as the log names it.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Bar::Denied(reason) | Bar::Refused { reason, .. } => reason,
@@ -177,7 +177,7 @@ impl<N: Net> PoolMembers<'_, N> {
         self.settings.server_account(&account.user)
     }
 
-    /// Has clients of the server's accounts belong to the users that have their limits by now.
+    /// Moves clients of the server's accounts to the users that have their limits by now.
     pub(crate) fn follow_users(&mut self) {
         let users = (0..self.pools.pools.len()).map(|pool| self.user_of(pool));
         let users: Vec<Option<usize>> = users.collect();
@@ -208,8 +208,8 @@ impl<N: Net> PoolMembers<'_, N> {
         user.usage.clients.fetch_add(1, Relaxed);
     }
 
-    /// The reason why a client can run no statement any more. Who asks by COM_PING whether its
-    /// connection serves, as applications' pools do, is not told that it does.
+    /// Reason for which a client can run no statement any more. COM_PING, by which applications'
+    /// pools ask whether a connection serves, fails with it.
     pub(crate) fn dead_end(&mut self, key: ClientId) -> Option<String> {
         let client = self.clients.get(key).filter(|c| c.backend().is_none())?;
         let pool = client.pool as usize;

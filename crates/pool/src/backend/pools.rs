@@ -116,8 +116,8 @@ impl PoolKey {
         })
     }
 
-    /// The server asks for a password that it had cached: the next login of the account, in any
-    /// group, has to bring it.
+    /// Removes the account's cached password, which the server asks for again: its next login, in
+    /// any group, has to bring it.
     pub(crate) fn forget_password(&self, accounts: &Accounts) {
         let all = accounts.of_server();
         if let Some(account) = self.account.as_ref().and_then(|account| all.of(account)) {
@@ -207,7 +207,8 @@ impl BackendPool {
         }
     }
 
-    /// A fresh backend has told its session, and with `init_connect` all its variables.
+    /// Stores the session in which a fresh backend begins, with `init_connect` with all its
+    /// variables.
     pub(crate) fn note_begins(
         &mut self,
         fresh: &mut Session,
@@ -242,7 +243,7 @@ impl BackendPool {
 }
 
 impl BackendPool {
-    /// The reason why no client of the pool can run a statement any more, as far as the last dial
+    /// Reason for which no client of the pool can run a statement any more, as far as the last dial
     /// and the accounts tell; `None`: there are backends, or nothing is known to keep one away.
     pub(crate) fn dead_end(&self, accounts: &Accounts) -> Option<String> {
         if self.count > 0 {
@@ -292,8 +293,8 @@ impl BackendPools {
         self.pools[pool].key.reader.is_some()
     }
 
-    /// Has pools of users of the settings log in with passwords that a reload has brought for the
-    /// accounts that they have; which pools those are.
+    /// Gives pools of users of the settings the backend passwords that a reload has brought;
+    /// returns those pools.
     pub(crate) fn follow_passwords(&mut self, old: &Settings, new: &Settings) -> Vec<usize> {
         // Users keep their indices.
         let users = old.users.iter().zip(&new.users);
@@ -437,7 +438,7 @@ impl BackendPools {
         self.pools[pool].queues.front(queue, stands)
     }
 
-    /// Since when the one waits that has waited for longest, in any of these queues.
+    /// Moment since which the oldest in any of these queues waits.
     pub(crate) fn oldest_wait(
         &mut self,
         queues: &[QueueName],

@@ -137,7 +137,7 @@ impl<S> Backend<S> {
 }
 
 impl<S> Backend<S> {
-    /// One that has come from another process with the client `of`, over this socket.
+    /// Backend that has come from another process with the client `of`, over this socket.
     pub(crate) fn arrived(
         from: Endpoint<S>,
         record: &BackendRecord,

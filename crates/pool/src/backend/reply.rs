@@ -68,7 +68,7 @@ impl<S> Backend<S> {
         self.cursor.as_ref()
     }
 
-    /// A client's statement has opened a cursor.
+    /// Stores the cursor that a client's statement has opened.
     pub(crate) fn note_cursor(&mut self, id: u32, columns: Columns) {
         self.cursor = Some((id, columns));
     }
@@ -78,17 +78,18 @@ impl<S> Backend<S> {
         self.output.is_empty() && self.flight.is_empty()
     }
 
-    /// It is not read, because its client has not taken the last bytes of the reply in front.
+    /// Notes that it is not read, because its client has not taken the last bytes of the reply in
+    /// front.
     pub(crate) fn hold_up(&mut self, now: Time) {
         self.held_up_since.get_or_insert(now);
     }
 
-    /// Since when it has first not been read for that.
+    /// Moment since which it is not read for that.
     pub(crate) fn held_up_since(&self) -> Option<Time> {
         self.held_up_since
     }
 
-    /// Since when something has been in flight, or the last reply was complete.
+    /// Moment since which something has been in flight, or at which the last reply was complete.
     pub(crate) fn busy_since(&self) -> Time {
         self.busy_since
     }
@@ -103,12 +104,12 @@ impl<S> Backend<S> {
         begins
     }
 
-    /// It runs nothing any more; `true` if it was counted.
+    /// Ends its load, with nothing running any more; `true` if it was counted.
     pub(crate) fn end_load(&mut self) -> bool {
         std::mem::replace(&mut self.load, Load::None) == Load::Counted
     }
 
-    /// It has answered nothing for long; `true` if it was counted until now.
+    /// Marks it as stalled, without an answer for long; `true` if it was counted until now.
     pub(crate) fn stall(&mut self) -> bool {
         let was_counted = self.is_counted();
         if was_counted {
@@ -122,7 +123,7 @@ impl<S> Backend<S> {
         self.load == Load::Counted
     }
 
-    /// Nobody may be pipelined behind what is in flight.
+    /// Closes the pipeline: nobody joins behind what is in flight.
     pub(crate) fn close_pipeline(&mut self) {
         self.pipeline = Pipeline::Closed;
     }

@@ -56,8 +56,8 @@ impl<S> Backend<S> {
         }
     }
 
-    /// A command of this client's was answered, in EOF packets where it has rows: notes whether the
-    /// server owes a report.
+    /// Notes whether the server owes a report after an answered command of this client's: the EOF
+    /// packets behind rows carry none.
     pub(crate) fn note_reports(
         &mut self,
         command: &InFlight,
@@ -75,8 +75,8 @@ impl<S> Backend<S> {
         self.reports != Reports::Complete && (mysql || !self.in_transaction())
     }
 
-    /// It has answered a command: notes whose conditions it may hold from now on. `area`: what the
-    /// statement of the command's owner does with those of before.
+    /// Notes whose conditions it may hold after an answered command. `area`: what the statement of
+    /// the command's owner does with those of before.
     pub(crate) fn note_conditions_left(
         &mut self,
         command: &InFlight,
@@ -100,8 +100,8 @@ impl<S> Backend<S> {
         }
     }
 
-    /// The pool asks it for FOUND_ROWS() on behalf of a client: on MySQL that leaves a warning,
-    /// which is no client's.
+    /// Notes the warning that FOUND_ROWS(), asked by the pool for a client, leaves on MySQL. It is
+    /// no client's.
     pub(crate) fn note_deprecation(&mut self, client: ClientId, server: Server) {
         if server.is_mysql() {
             self.conditions_of = Some(client);

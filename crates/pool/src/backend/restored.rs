@@ -68,7 +68,8 @@ impl<S> Backend<S> {
         self.reuse.end_with_client();
     }
 
-    /// It stands in a session, that of this client if it has one: its values can be set again.
+    /// Notes that the server has accepted its session, that of this client if it has one: the
+    /// values can be set again.
     pub(crate) fn note_accepted(&self, client: Option<&Client<S>>) {
         self.session.accepted.note(self.epoch);
         if let Some(client) = client
@@ -79,8 +80,8 @@ impl<S> Backend<S> {
         }
     }
 
-    /// It has answered a command, and may have prepared what it was to: returns the definition, and
-    /// the ids of what is of no use any more.
+    /// Takes what an answered command has prepared: returns the definition, and the ids of what is
+    /// of no use any more.
     pub(crate) fn take_prepared(
         &mut self,
         summary: &ReplySummary,
@@ -99,7 +100,7 @@ impl<S> Backend<S> {
         Some((definition, old))
     }
 
-    /// Its client has closed a statement whose cursor is open here: what closes that here.
+    /// Bytes that close a statement here whose cursor is open and which its client has closed.
     pub(crate) fn close_cursor(&mut self, definition: &Rc<Definition>, id: u32) -> Option<Vec<u8>> {
         let sent_to = self.prepared.with_cursor((definition, id))?;
         self.prepared.take(definition, sent_to);

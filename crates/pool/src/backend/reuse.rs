@@ -29,7 +29,8 @@ impl Reuse {
         };
     }
 
-    /// The KILL has been answered, or never will be. `may_come`: it may still hit what runs there.
+    /// Ends the freeze of a KILL that was answered, or never will be. `may_come`: it may still hit
+    /// what runs there.
     pub(crate) fn thaw(&mut self, may_come: bool) {
         *self = match self {
             Reuse::Anybody | Reuse::Frozen if !may_come => Reuse::Anybody,
@@ -37,7 +38,7 @@ impl Reuse {
         };
     }
 
-    /// It serves nobody after the client that has it.
+    /// Limits its use to the client that has it.
     pub(crate) fn end_with_client(&mut self) {
         *self = match self {
             Reuse::Anybody | Reuse::ItsClient => Reuse::ItsClient,

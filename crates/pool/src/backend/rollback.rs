@@ -44,8 +44,8 @@ impl<S> Backend<S> {
         Some(out)
     }
 
-    /// The server has answered; gives whether others may have the backend. What the end of the
-    /// transaction reports besides is its client's, and nobody has followed it.
+    /// Takes the reply to ROLLBACK; returns whether others may have the backend. What the end of
+    /// the transaction reports besides is its client's, and nobody has followed it.
     pub(crate) fn is_rolled_back(&mut self, summary: &ReplySummary) -> bool {
         let mut is_known = summary.error.is_none() && !summary.warned;
         let transaction = &mut self.transaction;
@@ -93,7 +93,7 @@ mod tests {
         (group, key, backend_id)
     }
 
-    /// An OK of these flags comes, with these reports.
+    /// Answers with an OK of these flags and these reports.
     fn ok(group: &mut Group<Scripted>, backend_id: BackendId, flags: u16, reports: &[u8]) {
         let backend = group.backends.get_mut(backend_id).unwrap();
         backend.summary = ReplySummary {

@@ -127,7 +127,7 @@ impl<S> Clients<S> {
         moved
     }
 
-    /// Has a client leave once its last bytes are sent.
+    /// Closes a client once its last bytes are sent.
     pub(crate) fn leave(&mut self, key: ClientId, now: Time) {
         let Some(client) = self.slots.get_mut(key) else {
             return;

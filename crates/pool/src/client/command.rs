@@ -28,7 +28,7 @@ pub(crate) struct ReplyContext<'a> {
 }
 
 impl<S> Client<S> {
-    /// Since when it is in its state, or since its peer took bytes last.
+    /// Moment at which it entered its state, or its peer last took bytes.
     pub(crate) fn since(&self) -> Time {
         self.since
     }
@@ -87,12 +87,13 @@ impl<S> Client<S> {
         self.input = None;
     }
 
-    /// Its command is done with.
+    /// Ends its command: the pool's own commands are counted anew.
     pub(crate) fn end_command(&mut self) {
         self.own_commands = OwnCommands::default();
     }
 
-    /// A command of the pool's own was answered for its command; `false` when it was one too many.
+    /// Counts an answered command of the pool's own for its command; `false` when it was one too
+    /// many.
     #[must_use]
     pub(crate) fn note_own_command(&mut self) -> bool {
         self.own_commands.note()
@@ -141,7 +142,7 @@ impl<S> Client<S> {
         (self.effects).take_if(|of| of.retracking.is_none() && of.modifying.is_none());
     }
 
-    /// Its next statement may be pipelined as its digest allows.
+    /// Allows its next statement to be pipelined as its digest allows.
     pub(crate) fn allow_pipelining(&mut self) {
         self.pipelining = Pipelining::Allowed;
     }
@@ -151,27 +152,28 @@ impl<S> Client<S> {
         self.pipelining == Pipelining::NotAfterAbort
     }
 
-    /// Its statement was sent behind one that changed its session, and runs again, apart.
+    /// Keeps its aborted statement, sent behind one that changed its session, from being pipelined
+    /// again.
     pub(crate) fn run_apart(&mut self) {
         self.pipelining = Pipelining::NotAfterAbort;
     }
 
-    /// It is told that a transaction is open, of which no backend knows.
+    /// Notes an open transaction of which no backend knows yet.
     pub(crate) fn defer_begin(&mut self) {
         self.pipelining = Pipelining::NotWhileBeginIsDeferred;
     }
 
-    /// It and an idle backend get each other.
+    /// Binds it and an idle backend to each other.
     pub(crate) fn bind(&mut self, backend: &mut Backend<S>, keys: (ClientId, BackendId)) {
         self.binding.bind(&mut backend.binding, keys);
     }
 
-    /// Its statement goes out behind those that are in flight on a backend.
+    /// Pipelines its statement behind those in flight on a backend.
     pub(crate) fn join(&mut self, backend: BackendId) {
         self.binding.join(backend);
     }
 
-    /// It has no backend any more.
+    /// Unbinds it from its backend.
     pub(crate) fn unbind(&mut self, own: ClientId, backend: Option<&mut Backend<S>>) {
         let backend = backend.map(|backend| &mut backend.binding);
         self.binding.unbind(own, backend);

@@ -58,8 +58,8 @@ impl<S> Client<S> {
         header.is_some_and(|header| header.is_packed() && header.unpacked > INPUT_FREE)
     }
 
-    /// The login is over; from here on what was agreed holds, also for what the client has said
-    /// behind its login without waiting for the answer.
+    /// Starts the agreed compression after the login, also for what the client has sent behind its
+    /// login without waiting for the answer.
     pub(crate) fn begin_compression(&mut self) {
         if let Some(compression) = self.transport.compression_mut()
             && !std::mem::replace(&mut compression.on, true)

@@ -120,7 +120,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// The command at the front of its input is answered, and its long data goes with it.
+    /// Drops the answered command at the front of its input, with its long data.
     pub(crate) fn drop_command(&mut self) {
         let len = self.command_len();
         self.drop_input(len);

@@ -24,7 +24,7 @@ impl<S> Client<S> {
         self.id
     }
 
-    /// It is greeted with this CONNECTION_ID().
+    /// Sets the CONNECTION_ID() of its greeting.
     pub(crate) fn set_id(&mut self, id: u32) {
         self.id = id;
     }
@@ -39,7 +39,7 @@ impl<S> Client<S> {
         self.proof
     }
 
-    /// It has proven to be this user, and is counted among that user's clients.
+    /// Sets the proven user, among whose clients it is counted.
     pub(crate) fn count_as(&mut self, user: usize) {
         self.user = u16::try_from(user).unwrap_or(u16::MAX);
         if self.proof == Proof::Missing {
@@ -47,18 +47,18 @@ impl<S> Client<S> {
         }
     }
 
-    /// It is let in as this user.
+    /// Lets it in as this user.
     pub(crate) fn let_in_as(&mut self, user: usize) {
         self.user = u16::try_from(user).unwrap_or(u16::MAX);
         self.proof = Proof::Given;
     }
 
-    /// It is to prove another user.
+    /// Begins a change of user, to be proven.
     pub(crate) fn begin_change_of_user(&mut self) {
         self.proof = Proof::Changing;
     }
 
-    /// It has failed to prove another user, and is the one of before again.
+    /// Restores the user of before after a failed change, and counts the failure.
     pub(crate) fn fail_change_of_user(&mut self, before: usize) {
         self.let_in_as(before);
         self.changes_failed = self.changes_failed.saturating_add(1);
@@ -74,7 +74,7 @@ impl<S> Client<S> {
         self.collation
     }
 
-    /// It logs in, or changes its user, with this collation.
+    /// Sets the collation of its login or change of user.
     pub(crate) fn set_collation(&mut self, collation: u16) {
         self.collation = collation;
     }
@@ -84,7 +84,7 @@ impl<S> Client<S> {
         self.extended
     }
 
-    /// It has negotiated these of MariaDB's extended capabilities; those that are offered fit.
+    /// Sets the negotiated ones of MariaDB's extended capabilities; those that are offered fit.
     pub(crate) fn set_extended(&mut self, extended: u32) {
         self.extended = u8::try_from(extended).unwrap_or(0);
     }
@@ -94,7 +94,7 @@ impl<S> Client<S> {
         self.statements_made
     }
 
-    /// It has prepared a statement with this id.
+    /// Stores the id of the statement that it prepared last.
     pub(crate) fn note_statement_made(&mut self, id: u32) {
         self.statements_made = id;
     }
@@ -111,7 +111,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// It has come from another process with these.
+    /// Takes the state that it has brought from another process.
     pub(crate) fn take_carried(&mut self, carried: Carried) {
         self.id = carried.id;
         self.collation = carried.collation;

@@ -87,7 +87,7 @@ impl Fresh {
 }
 
 impl<N: Net> FromClient<'_, N> {
-    /// A client has closed its connection while it waits for something.
+    /// Closes a client that has closed its connection while it waits in a queue or for its login.
     pub(crate) fn hung_up(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
@@ -283,7 +283,7 @@ impl<N: Net> FromClient<'_, N> {
         }
     }
 
-    /// So many of these bytes are used up; the others are kept with their client.
+    /// Keeps the bytes behind the first `used` with their client, and returns the scratch buffer.
     pub(crate) fn give_back(&mut self, key: ClientId, fresh: Fresh, used: usize) {
         let Fresh {
             mut scratch,
@@ -327,7 +327,7 @@ mod tests {
     }
 
     impl Bench {
-        /// With a client that has sent something, and stands here in its life.
+        /// Bench with a client in this state that has sent `incoming`.
         fn new(state: ClientState, incoming: &[u8]) -> (Bench, ClientId) {
             let mut client = Client::of_tests(Time(1), Rc::default());
             if state == ClientState::Idle {

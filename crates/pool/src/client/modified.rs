@@ -44,7 +44,7 @@ pub(crate) struct Modified {
 }
 
 impl Modified {
-    /// These user variables.
+    /// Modifications that consist of these user variables.
     pub(crate) fn of(names: Vec<Text>) -> Modified {
         Modified {
             fresh: !names.is_empty(),
@@ -79,7 +79,7 @@ impl Modified {
         self.clock = self.clock.max(next.clock);
     }
 
-    /// A statement was answered.
+    /// Notes whether an answered statement that sets something has failed.
     pub(crate) fn note_result(&mut self, failed: bool) {
         self.failed |= failed && !self.sets.is_empty();
     }

@@ -141,7 +141,7 @@ impl<N: Net> ToClient<'_, N> {
         client.backend()
     }
 
-    /// Its connection is broken: no backend is read for it.
+    /// Closes a client whose connection is broken; `None`: no backend is read for it.
     fn give_up(&mut self, key: ClientId, why: &'static str) -> Option<BackendId> {
         self.clients.close_for(key, why);
         None

@@ -23,7 +23,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// Its command goes out: what it pins for counts from now on.
+    /// Starts the pins of the command that goes out, and counts them.
     pub(crate) fn note_pins(&mut self, now: Time, counts: &mut Counts) {
         for reason in self.pins.sent(now.0) {
             counts.pinned_for(reason);

@@ -33,7 +33,7 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Of a client that connects now.
+    /// Arrival of a client that connects now.
     pub(crate) fn at(now: Time) -> Arrival {
         let seconds = u32::try_from(now.since(Time(0)).as_secs()).unwrap_or(u32::MAX);
         Arrival {
@@ -42,7 +42,7 @@ impl Arrival {
         }
     }
 
-    /// When it has connected, to the second.
+    /// Moment at which it connected, to the second.
     pub(crate) fn time(self) -> Time {
         Time(0) + Duration::from_secs(u32::from_ne_bytes(self.seconds).into())
     }
@@ -63,7 +63,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Of a client that has said nothing yet.
+    /// Place of a client that has said nothing yet.
     pub(crate) fn none(now: Time) -> Place {
         Place {
             since: now,
@@ -76,7 +76,7 @@ impl Place {
         }
     }
 
-    /// Its command gets this place, unless it has one; whether it did.
+    /// Gives its command the place `next`, unless it has one; `true` if it did.
     pub(crate) fn take(&mut self, next: Time) -> bool {
         let free = self.held == Held::No;
         if free {
@@ -86,7 +86,8 @@ impl Place {
         free
     }
 
-    /// Its command has been sent, or is not to be sent: the next one gets a place of its own.
+    /// Frees the place of a command that has been sent, or is not to be sent: the next one gets its
+    /// own.
     pub(crate) fn give_up(&mut self) {
         // A login stands in its queue when its packet is used up.
         if !self.is_in_queue() {
@@ -109,12 +110,12 @@ impl Place {
         self.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
-    /// It stands in the high queue from now on, at the same place.
+    /// Moves it to the high queue, at the same place.
     pub(crate) fn raise(&mut self) {
         self.queue = QueueName::High;
     }
 
-    /// It stands in the queue no more, and keeps its place.
+    /// Takes it out of its queue; it keeps its place.
     pub(crate) fn leave(&mut self) {
         if self.is_in_queue() {
             self.held = Held::Outside;
@@ -136,12 +137,12 @@ impl Place {
         self.is_in_queue() && self.since == since
     }
 
-    /// Since when its command waits; names its place in the queue.
+    /// Moment since which its command waits; names its place in the queue.
     pub(crate) fn since(&self) -> Time {
         self.since
     }
 
-    /// The queue it waits in, or waited in last.
+    /// Queue in which it waits, or waited last.
     pub(crate) fn queue(&self) -> QueueName {
         self.queue
     }
@@ -151,7 +152,7 @@ impl Place {
         self.bytes as usize
     }
 
-    /// It may use the high queue so many times in a row.
+    /// Grants this many uses of the high queue in a row.
     pub(crate) fn give_tickets(&mut self, tickets: u32) {
         self.tickets = tickets;
     }

@@ -61,7 +61,7 @@ impl<S> Client<S> {
         taken
     }
 
-    /// A reader has read the text of its command; `false` where that is not waited for any more.
+    /// Takes the text of its command from a reader; `false` where that is not waited for any more.
     pub(crate) fn takes_from_reader(&mut self, read: Box<TextRead>, now: Time) -> bool {
         let taken = (self.input.as_mut()).is_some_and(|input| input.take(read));
         if taken {

@@ -72,7 +72,8 @@ impl<S> Client<S> {
         in_transaction || self.is_held() || pending || self.is_left_there()
     }
 
-    /// Its backend has refused its state, and is gone. It is no client that logs in.
+    /// Decides what becomes of a client, past its login, whose backend has refused its state and is
+    /// gone.
     pub(crate) fn unrestored(
         &mut self,
         error: &RestoreError<'_>,
@@ -121,7 +122,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// Its session has no more what the server does not let it have.
+    /// Removes from its session what the server does not let it have.
     fn give_up_refused(&mut self, code: u16, sessions: &mut Interner, schemas: &mut Schemas) {
         if let Some(schema) = &self.session.schema {
             schemas.forget(self.pool as usize, schema);

@@ -48,7 +48,7 @@ pub(super) struct Discovery {
 }
 
 impl Discovery {
-    /// With as many places as there may be servers behind those of the settings.
+    /// Discovery with as many places as there may be servers behind those of the settings.
     pub(super) fn behind(configured: usize, is_on: bool) -> Discovery {
         let free = SERVERS_MAX.saturating_sub(configured).min(DISCOVERED_MAX);
         Discovery {

@@ -95,7 +95,7 @@ impl GroupReads {
         self.clients.len() * size_of::<(ClientId, OfClient)>()
     }
 
-    /// A client is gone.
+    /// Removes the client's reads elsewhere.
     pub(crate) fn forget(&mut self, key: ClientId) {
         self.clients.remove(&key);
     }
@@ -282,7 +282,7 @@ impl<N: Net> Readers<'_, N> {
         }
     }
 
-    /// Before a client's command is judged: it is at home, and what it writes is numbered.
+    /// Moves a client home before its command is judged, and has its writes numbered.
     pub(crate) fn prepare_to_route(&mut self, key: ClientId) {
         let Some(reading) = self.of(key) else {
             return;
@@ -369,7 +369,7 @@ impl<N: Net> Readers<'_, N> {
         }
     }
 
-    /// A client may have written what no number is known of, or what has none.
+    /// Adds writes of a client of which no number is known, or which have none.
     pub(crate) fn doubt_writes(&mut self, key: ClientId, how: fn(&mut OwnWrites)) {
         if self.members.shared.cluster.is_some() {
             let mut noted = OwnWrites::default();
@@ -388,8 +388,8 @@ impl<N: Net> Readers<'_, N> {
         }
     }
 
-    /// A backend of a reader has answered whether it has what its client has written: `false`
-    /// where it lacks that.
+    /// Takes a reader's answer to whether it has what its client has written: `false` where it
+    /// lacks that.
     pub(crate) fn caught_up(
         &mut self,
         backend_id: BackendId,

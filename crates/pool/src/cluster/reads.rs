@@ -190,7 +190,7 @@ impl Shared {
         }
     }
 
-    /// Has the first of several servers written to, at this address, without asking any: for a
+    /// Makes the first of several servers the writer, at this address, without asking any: for a
     /// simulation, in place of the monitor.
     pub fn begin_cluster(&mut self, at: &Arc<Address>) {
         self.cluster = Cluster::of(&self.settings(), &self.upstream);

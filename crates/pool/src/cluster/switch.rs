@@ -157,7 +157,7 @@ impl Cluster {
         log_in_at(&place, &self.settings(), longest).map_err(|error| error.why)
     }
 
-    /// Has the group elect the new server.
+    /// Elects the new server in the replication group.
     fn elect(&self, switch: &Switch<'_>) -> Result<(), String> {
         if self.run_command(switch)? {
             return Ok(());

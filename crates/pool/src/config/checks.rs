@@ -64,7 +64,7 @@ pub(super) fn check_prepared_max(settings: &mut Settings, is_given: bool) -> Res
     Ok(())
 }
 
-/// No address is listened at twice; of port 0 each is another one.
+/// Refuses an address that is listed twice; of port 0 each is another one.
 pub(super) fn check_listen(listen: &[Address]) -> Result<(), String> {
     let is_any = |at: &Address| matches!(at, Address::Tcp(at) if at.port() == 0);
     for (place, at) in listen.iter().enumerate() {
@@ -75,7 +75,7 @@ pub(super) fn check_listen(listen: &[Address]) -> Result<(), String> {
     Ok(())
 }
 
-/// As many connections as are to be kept may be open.
+/// Refuses a `backends_min` above `backends_max`.
 pub(super) fn check_backends_min(settings: &Settings, is_given: bool) -> Result<(), String> {
     let (min, max) = (settings.backends_min, settings.backends_max);
     match is_given && min > max {
@@ -215,7 +215,7 @@ pub(super) fn check_cluster(
     }))
 }
 
-/// All backends of a fleet are of one server, whose locks they hold.
+/// Refuses reads elsewhere in a fleet: all its backends are of one server, whose locks they hold.
 pub(super) fn check_reads(settings: &Settings) -> Result<(), String> {
     let is_read = |user: &User| user.limits.read_from != ReadFrom::Writer;
     match settings.fleet.is_some() && settings.users.iter().any(is_read) {

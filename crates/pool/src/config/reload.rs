@@ -76,7 +76,7 @@ fn read_again(shared: &Shared) -> Result<String, String> {
     Ok(report)
 }
 
-/// Has these settings follow those in force; what differs.
+/// Compares these settings with those in force and adopts what cannot change; returns what differs.
 fn follow(shared: &Shared, settings: &mut Settings) -> Result<Changes, String> {
     let old = shared.settings();
     let mut changes = settings.follow(&old)?;

@@ -193,7 +193,7 @@ impl Row {
         self
     }
 
-    /// A word may stand in place of the number.
+    /// Allows a word in place of the number.
     pub(crate) const fn or_word(mut self, word: &'static str, means: &'static str) -> Row {
         self.word = Some((word, means));
         self

@@ -102,7 +102,7 @@ impl Source {
         &self.limits
     }
 
-    /// These limits of users are in force now.
+    /// Stores the limits of users that are in force.
     pub(crate) fn keep_limits(&mut self, limits: Vec<UserLimit>) {
         self.limits = limits;
     }
@@ -117,7 +117,7 @@ impl Source {
         checked(raw)
     }
 
-    /// These are in force now.
+    /// Stores the raw settings that are in force.
     pub(crate) fn has_put_in_force(&mut self, raw: Raw) {
         self.raw = raw;
     }

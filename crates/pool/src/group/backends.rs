@@ -138,7 +138,8 @@ impl<N: Net> Group<N> {
         self.written(key, written);
     }
 
-    /// A backend has been written to.
+    /// Handles the outcome of a write to a backend: closes a broken one, and reads its client's
+    /// file on.
     fn written(&mut self, key: BackendId, written: Written) {
         if let Some(error) = written.broken {
             self.backend_broken(key, &error);
@@ -314,8 +315,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A payload of the client's local file goes to the server; an empty one is the file's end. One
-    /// of several packets is a single payload here as it is on the server.
+    /// Relays a payload of the client's local file to the server; an empty one is the file's end.
+    /// One of several packets is a single payload here as it is on the server.
     pub(crate) fn on_file_packet(&mut self, key: ClientId, message: &[u8]) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
@@ -331,7 +332,7 @@ impl<N: Net> Group<N> {
         self.backend_writer().send(backend, message);
     }
 
-    /// The oldest command's reply is complete.
+    /// Handles the complete reply to the oldest command in flight.
     pub(crate) fn finish(&mut self, backend_id: BackendId) {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
@@ -507,8 +508,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A client's backend stands in its session: lets the client in if it waits for that. `false`
-    /// when the client is gone.
+    /// Handles the restored session of a client's backend: lets the client in if it waits for that.
+    /// `false` when the client is gone.
     fn stands_restored(&mut self, owner: ClientId) -> bool {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {

@@ -277,7 +277,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A waiting client's turn has come.
+    /// Checks a backend out to a waiting client whose turn has come, and goes on with its command.
     fn grant(&mut self, key: ClientId, backend: BackendId) {
         self.waiters().forget(key);
         if !self.bind(key, backend) {
@@ -481,7 +481,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A client has gone (or reset its session) and left its backend behind.
+    /// Rolls back, checks in or closes the backend of a client that has gone, or has reset its
+    /// session; its last statement runs on to its end.
     pub(crate) fn orphan(&mut self, key: ClientId, backend_id: BackendId, pinned: bool) {
         let now = self.net.now();
         let Some(backend) = self.backends.get_mut(backend_id) else {

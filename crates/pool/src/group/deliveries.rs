@@ -23,7 +23,7 @@ impl TurnOutput {
         self.messages.push((group, order));
     }
 
-    /// These groups are to look at what they have.
+    /// Adds orders for these groups to look at what they have.
     pub(crate) fn wake(&mut self, groups: impl Iterator<Item = usize>) {
         self.messages
             .extend(groups.map(|group| (group, Order::Look)));

@@ -326,8 +326,7 @@ impl Shared {
         }
     }
 
-    /// Has the servers asked at once, where there are several: an error or a loss may come of
-    /// another writer.
+    /// Asks all servers of a cluster at once: an error or a loss may come of another writer.
     pub(crate) fn doubt_writer(&self) {
         if let Some(cluster) = &self.cluster {
             cluster.ask_now();
@@ -401,7 +400,7 @@ impl Shared {
         }
     }
 
-    /// For tests: groups that take replies off their backends now.
+    /// Groups that take replies off their backends now; for tests.
     #[must_use]
     pub fn collecting_groups(&self) -> usize {
         self.collecting.now()

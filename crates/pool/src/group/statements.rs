@@ -411,9 +411,9 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A client's statement goes out: notes that it runs, with what it is pinned for where that is
-    /// certain (`runs`), and whether others may be pipelined behind it. Returns how it stands among
-    /// those in flight, and how long it has waited; `None` where it does not go out.
+    /// Notes that a client's statement runs, with what it is pinned for where that is certain
+    /// (`runs`), and whether others may be pipelined behind it. Returns its place among those in
+    /// flight, and its wait; `None` where it does not go out.
     fn note_sent(
         &mut self,
         (key, backend_id): (ClientId, BackendId),

@@ -75,7 +75,7 @@ impl Tasks {
 }
 
 impl<N: Net> Group<N> {
-    /// Does what the step before has left, and what that leaves.
+    /// Runs the tasks that the step before has left, and those that they leave.
     pub(crate) fn run_tasks(&mut self) {
         for _ in 0..TASKS_MAX {
             let Some(task) = self.tasks.next() else {

@@ -54,14 +54,14 @@ impl<N: Net> AddressCounts<'_, N> {
         entered.map_err(Refusal::AddressLimit)
     }
 
-    /// A client is counted there until it is closed.
+    /// Counts a client there until it is closed.
     pub(crate) fn note(&mut self, key: ClientId, counted: CountedAddress) {
         if counted != CountedAddress::default() {
             self.counted.insert(key, counted);
         }
     }
 
-    /// A client is counted no more.
+    /// Takes a client out of its counts.
     pub(crate) fn leave(&mut self, key: ClientId) {
         if let Some(counted) = self.counted.remove(&key) {
             self.shared.address_limits.leave(counted);

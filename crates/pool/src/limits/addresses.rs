@@ -321,7 +321,7 @@ impl AddressLimits {
         self.enter(address, &limits, now).unwrap_or_default()
     }
 
-    /// A connection has ended.
+    /// Takes an ended connection out of the counts of its address and network.
     pub(crate) fn leave(&self, counted: CountedAddress) {
         for cell in [counted.address, counted.network] {
             if let Some((mut set, at)) = self.cell(cell) {

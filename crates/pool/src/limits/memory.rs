@@ -94,7 +94,7 @@ impl ReportedMemory {
         })
     }
 
-    /// When that is to be looked for again.
+    /// Moment at which that is to be looked for again.
     pub(crate) fn next_look(&self, memory: &ClientMemory, is_short: bool) -> Time {
         match is_short || memory.is_full() {
             true => self.look_at,
@@ -104,7 +104,8 @@ impl ReportedMemory {
 }
 
 impl ClientMemory {
-    /// Nothing is kept yet by so many groups, of what the settings let the pool take.
+    /// Budget of which nothing is used yet, shared by these groups, of what the settings let the
+    /// pool take.
     pub(crate) fn new(setting: Option<usize>, groups: usize) -> ClientMemory {
         let max = memory_of(setting) / 8 * CLIENTS_EIGHTHS;
         ClientMemory {
@@ -175,7 +176,7 @@ fn machine_memory() -> u64 {
     groups.iter().map(|group| group.max).fold(total, u64::min)
 }
 
-/// The reason why there is no memory for newcomers, if the machine or a control group has too
+/// Reason for which there is no memory for newcomers, if the machine or a control group has too
 /// little left.
 pub(crate) fn shortage() -> Option<String> {
     let machine = meminfo("MemAvailable").unwrap_or(u64::MAX);

@@ -264,7 +264,7 @@ impl SlowReaders {
         next
     }
 
-    /// A block of a client's reply is written: it may be the one that it waits for.
+    /// Notes a written block of a client's reply, and fetches it if the client waits for it.
     pub(crate) fn stored(&mut self, key: ClientId, output: Option<&mut Output>, shared: &Shared) {
         self.spool.has_dealt();
         let Some(output) = output else { return };
@@ -277,7 +277,8 @@ impl SlowReaders {
         }
     }
 
-    /// A block of a client's reply has been read; whether it is to be sent in its turn.
+    /// Takes a block of a client's reply that was read back; `true` if it is to be sent in its
+    /// turn.
     pub(crate) fn fetched(
         &mut self,
         output: Option<&mut Output>,
@@ -356,7 +357,7 @@ impl SlowReaders {
         self.proven.contains(&client)
     }
 
-    /// The unknown text of this client is tried from now on.
+    /// Starts the trial of this client's unknown text.
     pub(crate) fn start_trial(&mut self, client: ClientId, now: Time) {
         self.trial = Some((client, now));
     }
@@ -381,7 +382,7 @@ impl SlowReaders {
         self.tries_oldest
     }
 
-    /// A statement of a client with a text of this digest has ended on this backend.
+    /// Notes the end of a client's statement with a text of this digest on this backend.
     pub(crate) fn statement_ended(&mut self, backend: BackendId, digest: u64, client: ClientId) {
         if self.texts.is_empty() && self.long.is_empty() {
             return;
@@ -710,7 +711,7 @@ impl SlowReaders {
         goes.then_some(key)
     }
 
-    /// When the next reader becomes slow, while others wait (`others_wait`).
+    /// Moment at which the next reader becomes slow, while others wait (`others_wait`).
     pub(crate) fn next_relief<S>(
         &self,
         backends: &Slots<Backend<S>, BackendId>,
@@ -752,7 +753,7 @@ impl SlowReaders {
         (slow, spooled, self.spool.used())
     }
 
-    /// The group ends: what it has of all groups' turns is theirs.
+    /// Returns the group's claim on all groups' turns at its end.
     pub(crate) fn end(&mut self, shared: &Shared) {
         self.collecting.end(&shared.collecting);
     }
@@ -785,7 +786,7 @@ fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
     )
 }
 
-/// This percentage of so many backends: at least one where others keep one besides.
+/// This percentage of the backends: at least one where others keep one besides.
 fn part_of(share: usize, percent: usize) -> usize {
     let least = usize::from(share > 1 && percent > 0);
     (share * percent / 100).max(least)

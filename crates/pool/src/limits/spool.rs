@@ -48,7 +48,7 @@ pub(crate) struct SpoolUse {
 }
 
 impl SpoolUse {
-    /// Nothing is used of so many bytes by so many groups.
+    /// Spool of `max` bytes, none used, shared by this many groups.
     pub(crate) fn new(max: usize, groups: usize) -> SpoolUse {
         SpoolUse {
             max,
@@ -121,7 +121,7 @@ impl Tail {
         self.blocks.capacity() * size_of::<u32>() + self.filling.capacity()
     }
 
-    /// Another of its blocks is written.
+    /// Counts a written block of its.
     pub(crate) fn stored(&mut self) {
         self.unwritten = self.unwritten.saturating_sub(1);
     }
@@ -221,7 +221,7 @@ impl Spool {
         }
     }
 
-    /// The writer has dealt with a block.
+    /// Counts a block that the writer has dealt with.
     pub(crate) fn has_dealt(&mut self) {
         self.queued -= 1;
     }
@@ -231,7 +231,7 @@ impl Spool {
         self.asked -= 1;
     }
 
-    /// The file has failed.
+    /// Marks the spool's file as failed at this moment.
     pub(crate) fn failed(&mut self, now: Time) {
         self.failed_at = Some(now);
     }
@@ -253,7 +253,7 @@ impl Spool {
         }
     }
 
-    /// The first block of a reply has been read: it is given back.
+    /// Releases the first block of a reply after it has been read.
     pub(crate) fn fetched(&mut self, tail: &mut Tail, of_all: OfAll<'_>) {
         tail.fetch = Fetch::No;
         if let Some(block) = tail.blocks.pop_front() {
@@ -367,7 +367,7 @@ mod tests {
             }
         }
 
-        /// The reader does one thing.
+        /// Runs one job of the reader.
         fn read(&mut self) -> Option<SpoolDone> {
             let read = self.jobs.next_read()?;
             self.spool.has_read();
@@ -380,7 +380,7 @@ mod tests {
             self.spool.append(tail, bytes, client(which), of_all);
         }
 
-        /// The writer does what it has; the words of what failed.
+        /// Runs the writer's jobs; returns the words of those that failed.
         fn write(&mut self) -> Vec<String> {
             let mut failed = Vec::new();
             while let Some(batch) = self.jobs.next_writes() {

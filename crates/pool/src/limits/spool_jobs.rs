@@ -196,7 +196,7 @@ impl<F: Scratch> SpoolFiles<F> {
         Ok(file)
     }
 
-    /// Does writes of one group, and says to which group's clients that was.
+    /// Runs writes of one group; returns the group, with the outcome for each client.
     pub(crate) fn write(&self, batch: Vec<SpoolWrite>) -> (usize, Vec<(ClientId, SpoolDone)>) {
         let group = batch.first().map_or(0, SpoolWrite::group);
         let mut done = Vec::with_capacity(batch.len());
@@ -221,7 +221,7 @@ impl<F: Scratch> SpoolFiles<F> {
         (group, done)
     }
 
-    /// Does a read.
+    /// Runs a read; returns its group, its client and the outcome.
     pub(crate) fn read(&self, read: &SpoolRead) -> (usize, ClientId, SpoolDone) {
         let mut bytes = vec![0; read.len];
         let file = self.file(read.group).ok_or(io::ErrorKind::NotFound.into());

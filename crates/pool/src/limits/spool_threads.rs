@@ -38,15 +38,15 @@ impl Shared {
         self.spool_jobs.reads_len()
     }
 
-    /// Does the next writes, on this thread: a simulation's writer. What came of them comes with
-    /// the number of their group.
+    /// Runs the next writes on this thread, as a simulation's writer. The outcome comes with the
+    /// number of their group.
     #[must_use]
     pub fn write_spool<F: Scratch>(&self, files: &SpoolFiles<F>) -> Option<(usize, Order)> {
         let (group, done) = files.write(self.spool_jobs.next_writes()?);
         Some((group, Order::Spool(done)))
     }
 
-    /// Does the next read, on this thread: a simulation's reader.
+    /// Runs the next read on this thread, as a simulation's reader.
     #[must_use]
     pub fn read_spool<F: Scratch>(&self, files: &SpoolFiles<F>) -> Option<(usize, Order)> {
         let read = self.spool_jobs.next_read()?;

@@ -206,7 +206,7 @@ impl<S> InputRoom<'_, S> {
         Takes::Later
     }
 
-    /// Has a client wait until fewer long commands are at the server.
+    /// Queues a client until fewer long commands are at the server.
     pub(crate) fn wait_behind_long(&mut self, key: ClientId) {
         if !self.inputs.is_behind_long(key) {
             self.inputs.stand(key, Standing::BehindLong(self.now));
@@ -235,7 +235,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// Has a client served once in each turn, until it has what it wants.
+    /// Queues a client to be served once in each turn, until it has what it wants.
     pub(crate) fn stand_in_line(&mut self, key: ClientId) {
         if !self.inputs.holds_up(key) {
             self.inputs.stand(key, Standing::InLine);
@@ -369,7 +369,7 @@ impl<S> InputRoom<'_, S> {
         Some((key, share))
     }
 
-    /// It has been served; says how much of its share it has taken.
+    /// Ends a client's service in this turn; returns how much of its share it has taken.
     pub(crate) fn served(&mut self, key: ClientId, share: usize) -> usize {
         let Some(holder) = self.inputs.holders.get_mut(&key) else {
             return share;

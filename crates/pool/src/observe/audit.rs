@@ -154,7 +154,7 @@ impl<'a> Happened<'a> {
         }
     }
 
-    /// It is this account that the name means.
+    /// Event with the account that the name means.
     pub(crate) fn of_account(self, account: &'a str) -> Happened<'a> {
         let account = account.as_bytes();
         Happened { account, ..self }
@@ -175,7 +175,7 @@ impl<'a> Happened<'a> {
         }
     }
 
-    /// A connection is refused in place of a greeting.
+    /// Event of a connection that is refused in place of a greeting.
     pub(crate) fn turned_away(
         address: Option<SocketAddr>,
         (status, reason): (u16, &'static str),

@@ -171,19 +171,19 @@ impl Figures {
         &mut self.users[place]
     }
 
-    /// A statement of the user in this place is sent, so long after it came.
+    /// Records the wait of a sent statement of the user in this place.
     pub(crate) fn sent(&mut self, place: u16, waited: Duration) {
         self.of(place).wait.record(waited);
     }
 
-    /// Its reply has come whole.
+    /// Records the service time of a complete reply.
     pub(crate) fn answered(&mut self, place: u16, service: Duration, failed: bool) {
         let figures = self.of(place);
         figures.service.record(service);
         figures.errors += u64::from(failed);
     }
 
-    /// The turn of one in a queue has come.
+    /// Records the wait of one whose turn in a queue has come.
     pub(crate) fn waited_in(&mut self, queue: QueueName, waited: Duration) {
         self.queues[place_of(queue)].record(waited);
     }
@@ -321,7 +321,7 @@ pub(crate) struct GroupView {
 }
 
 impl GroupView {
-    /// Of a group that has done nothing yet.
+    /// View of a group that has done nothing yet.
     pub(crate) fn empty(users: usize) -> GroupView {
         GroupView {
             at: Time::now(),

@@ -26,7 +26,7 @@ pub(crate) struct LimitedLog {
 }
 
 impl LimitedLog {
-    /// A client was turned away before it had logged in.
+    /// Logs a client that was turned away before it had logged in.
     pub(crate) fn login_refused(
         &mut self,
         now: Time,
@@ -43,7 +43,7 @@ impl LimitedLog {
         }
     }
 
-    /// A client has not proven its name; `reason` is the word for why.
+    /// Logs a client that has not proven its name; `reason` is the word for why.
     pub(crate) fn login_failed(
         &mut self,
         now: Time,
@@ -74,8 +74,8 @@ impl LimitedLog {
         }
     }
 
-    /// The connection with this number of the server's is lost, and with it what this client had
-    /// there, if one had something.
+    /// Logs the loss of the connection with this number of the server's, and of what this client
+    /// had there, if one had something.
     pub(crate) fn backend_lost(
         &mut self,
         now: Time,

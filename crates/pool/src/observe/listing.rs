@@ -196,13 +196,13 @@ impl Questions {
         (ticket, receiver)
     }
 
-    /// Nobody waits for this ticket's answer any more.
+    /// Removes a ticket whose answer nobody waits for any more.
     pub(crate) fn forget(&self, ticket: u64) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.by_ticket.remove(&ticket);
     }
 
-    /// An answer has come.
+    /// Hands an answer to the one that waits for it.
     pub(crate) fn answer(&self, answer: Answer) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = waiting.by_ticket.remove(&answer.ticket);

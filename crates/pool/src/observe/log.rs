@@ -111,7 +111,7 @@ macro_rules! events {
                 match self { $(Event::$event => Level::$level,)* }
             }
 
-            /// When it is logged, for the documentation.
+            /// Cause of the event, for the documentation.
             #[cfg(test)]
             fn meaning(self) -> &'static str {
                 match self { $(Event::$event => $meaning,)* }
@@ -327,7 +327,7 @@ pub(crate) fn start() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Has each line exported too, from now on; only the first call counts.
+/// Exports each line too, from now on; only the first call counts.
 pub(crate) fn export_to(export: Export) {
     let _ = EXPORT.set(export);
 }

@@ -66,12 +66,12 @@ impl Default for Board {
 }
 
 impl Board {
-    /// The groups have begun to serve.
+    /// Publishes the figures of the groups once they serve.
     pub(crate) fn serves(&self, shared: Arc<Shared>, groups: Vec<Arc<Published>>) {
         let _ = self.pool.set(Source { shared, groups });
     }
 
-    /// The pool takes no more clients.
+    /// Marks the pool as draining: it takes no more clients.
     pub(crate) fn drains(&self) {
         self.draining.store(true, Relaxed);
     }
@@ -164,7 +164,7 @@ impl PoolSample<'_> {
 }
 
 impl Sample<'_> {
-    /// When the process began to serve, as the time of day.
+    /// Time of day at which the process began to serve.
     pub(crate) fn began(&self) -> Duration {
         self.began
     }

@@ -114,7 +114,7 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Str
     spawned.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
-/// The process ends: what is there is sent, if that can be done soon.
+/// Sends what is queued at the process's end, if that can be done soon.
 pub(crate) fn finish(shared: &Shared) {
     if let Some(telemetry) = &shared.telemetry {
         telemetry.finish(END_MAX);

@@ -119,7 +119,7 @@ impl StatementLogs {
         self.running.by_client.get(&key).map(Vec::as_slice)
     }
 
-    /// A client's next command is handled: what the pool answered before is no answer to it.
+    /// Clears the pool's own error, which is no answer to the client's next command.
     pub(crate) fn forget_error(&mut self) {
         self.own_error = None;
     }
@@ -181,8 +181,8 @@ pub(crate) fn text_of<S>(
 }
 
 impl<N: Net> Logging<'_, N> {
-    /// A client's statement is sent, having waited for so long. Only where the settings want one of
-    /// the logs.
+    /// Logs and notes a client's statement that is sent, having waited for so long. Only where the
+    /// settings want one of the logs.
     pub(crate) fn note(
         &mut self,
         (key, backend_id): (ClientId, BackendId),
@@ -285,7 +285,7 @@ impl<N: Net> Logging<'_, N> {
         self.cut(key, Some(number), "pool");
     }
 
-    /// A client from this address is closed, for this reason.
+    /// Audits the end of a client from this address, and logs its cut statement.
     pub(crate) fn closed(
         &mut self,
         key: ClientId,
@@ -304,7 +304,7 @@ impl<N: Net> Logging<'_, N> {
         }
     }
 
-    /// A statement has no reply of the server's, or nobody to take it.
+    /// Logs the end of a statement that has no reply of the server's, or nobody to take it.
     fn cut(&mut self, key: ClientId, error: Option<u16>, reason: &str) {
         self.logs.running.end(key);
         let Some(note) = self.logs.notes.get(&key) else {
@@ -391,7 +391,7 @@ impl<N: Net> Logging<'_, N> {
         }
     }
 
-    /// A client's command has been handled, and may have been answered without the server.
+    /// Logs a client's command that was answered without the server; does nothing for any other.
     pub(crate) fn answered_here(&mut self, key: ClientId, message: &[u8]) {
         let error = self.logs.own_error.take();
         let command = command_of(message);

@@ -228,8 +228,8 @@ impl<'a, N: Net> Survey<'a, N> {
         ))
     }
 
-    /// For tests: the longest part of a reply that is kept for a client while the rest is on its
-    /// backend, and whether others' statements are in flight behind it.
+    /// Longest part of a reply that is buffered for a client while the rest is on its backend, and
+    /// `true` if others' statements are in flight behind it; for tests.
     pub fn longest_untaken(&self) -> (usize, bool) {
         let untaken = |(_, client): (ClientId, &Client<N::Sock>)| {
             let output = client.output.as_ref()?;

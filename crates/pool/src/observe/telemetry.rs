@@ -165,7 +165,7 @@ impl Record {
 }
 
 impl ExportQueue<Record> {
-    /// A line is logged: it becomes a record.
+    /// Queues a logged line as a record.
     pub(crate) fn note_line(&self, event: Event, facts: &Facts<'_>, message: &str) {
         let max = match event {
             Event::Statement => STATEMENT_RECORDS_MAX,
@@ -192,7 +192,7 @@ pub(crate) struct ExportReceivers {
     pub(crate) records: Option<ExportReceiver<Record>>,
 }
 
-/// Both ends of the queues; that of the log only where it is exported.
+/// Both ends of the queues; the log's only where it is exported.
 pub(crate) fn queues(has_logs: bool) -> (Telemetry, ExportReceivers) {
     let (spans, spans_receiver) = export_queue::queue(SPANS_MAX);
     let records = has_logs.then(|| export_queue::queue(RECORDS_MAX));
@@ -210,7 +210,7 @@ pub(crate) fn queues(has_logs: bool) -> (Telemetry, ExportReceivers) {
 }
 
 impl Telemetry {
-    /// A statement is logged: it becomes a span, if its client has named a trace that is recorded.
+    /// Queues a logged statement as a span, if its client has named a trace that is recorded.
     pub(crate) fn note_statement(&self, facts: &Facts<'_>, text: &str) {
         if let Some(span) = Span::of(facts, text) {
             self.spans.put(span, SPANS_MAX);

@@ -13,7 +13,7 @@ use session::user_variables::collation_of;
 use sql::classify::PinCauses;
 
 impl<S> Pair<'_, S> {
-    /// The server has told these properties of the session.
+    /// Takes the server's answer for these properties of the session.
     pub(crate) fn note_answer(&mut self, asked: Properties, answer: &Answer) -> Result<(), Broken> {
         if asked.intersects(Properties::HOLDINGS) {
             self.note_acquired(answer);
@@ -52,7 +52,7 @@ impl<S> Pair<'_, S> {
         self.backend.note_role();
     }
 
-    /// The server has said which of what a client holds are still there.
+    /// Ends the pins of acquired resources that the server says are gone.
     fn note_acquired(&mut self, answer: &Answer) {
         if self.backend.flight().is_empty() {
             let told = answer.of(Properties::HOLDINGS);
@@ -98,7 +98,7 @@ impl<S> Pair<'_, S> {
         }
     }
 
-    /// The clock of a client's session was read.
+    /// Takes the clock read from a client's session.
     fn note_clock(&mut self, now: &[u8]) {
         let Some(modified) = &mut self.client.modified else {
             return;

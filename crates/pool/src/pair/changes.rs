@@ -63,7 +63,7 @@ impl Reported<'_> {
 }
 
 impl<S> Pair<'_, S> {
-    /// The client's statement is answered: takes what it has set.
+    /// Takes what the client's answered statement has set.
     pub(crate) fn note_statement(
         &mut self,
         summary: &ReplySummary,
@@ -177,7 +177,7 @@ impl<S> Pair<'_, S> {
         }
     }
 
-    /// Both have come to another session together.
+    /// Puts client and backend into this session together.
     fn adopt(&mut self, changed: Session) {
         let sessions = &mut *self.context.sessions;
         let session = sessions.intern(changed);
@@ -201,8 +201,8 @@ impl<S> Pair<'_, S> {
         }
     }
 
-    /// An error may have ended the transaction, of which servers tell late or in part. On MariaDB
-    /// what is left to be told is asked for; MySQL tells it in time.
+    /// Notes that an error may have ended the transaction, of which servers report late or in part.
+    /// On MariaDB what is left to be reported is asked for; MySQL reports it in time.
     pub(crate) fn note_rolled_back(&mut self) {
         let code = self.client.statement.code != Code::None;
         let mysql = self.context.server.flavour.is_mysql();

@@ -57,14 +57,14 @@ pub(crate) enum After {
 }
 
 impl After {
-    /// The backend is closed where what it has said makes no sense.
+    /// `then`; the backend's close where its answer makes no sense.
     fn if_read(read: Result<(), Broken>, then: After) -> After {
         read.map_or_else(After::Lose, |()| then)
     }
 }
 
 impl<S> Pair<'_, S> {
-    /// The server has answered a command that was sent for this.
+    /// Handles the server's answer to a command that was sent for this.
     pub(crate) fn answered(&mut self, command: ForSession, answer: OwnAnswer<'_>) -> After {
         let summary = answer.summary;
         match command {

@@ -172,7 +172,7 @@ mod tests {
         parts.pair().note_left(&command, summary, alone);
     }
 
-    /// The backend stands in a session that differs so from its client's.
+    /// Changes the backend's session, so that it differs from its client's.
     fn differs(parts: &mut Parts, change: impl FnOnce(&mut Session)) {
         let mut session = (*parts.client.session).clone();
         change(&mut session);

@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// The backend has answered all that was asked.
+    /// Answers all that the backend was asked.
     fn answer(parts: &mut Parts) {
         while parts.backend.take_answered().is_some() {}
     }

@@ -32,7 +32,8 @@ impl<S> Pair<'_, S> {
         put_query(out, self.backend.form(), sql);
     }
 
-    /// Has the backend show the conditions of its client's last statement, to be kept.
+    /// Bytes that ask the backend for the conditions of its client's last statement, to be
+    /// retained.
     pub(crate) fn ask_for_conditions(&mut self) -> Vec<u8> {
         self.client.last.pending.warnings = false;
         self.client.last.pending.failed = false;
@@ -41,7 +42,7 @@ impl<S> Pair<'_, S> {
         out
     }
 
-    /// Has the server report what the client's last statement set.
+    /// Bytes that make the server report again what the client's last statement set.
     pub(crate) fn retell(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         let Some(modified) = &mut self.client.modified else {

@@ -241,8 +241,8 @@ impl<S> Pair<'_, S> {
         self.backend.transaction.note_begin_sent();
     }
 
-    /// The client has logged in with a schema in its own character set: the report of it is in
-    /// UTF-8.
+    /// Takes the UTF-8 name of the schema with which the client has logged in in its own character
+    /// set.
     pub(crate) fn note_schema_sent(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
         if !self.client.is_logging_in() || self.client.session.schema_as_sent().is_none() {
             return Ok(());

@@ -27,8 +27,7 @@ use session::text::Text;
 use sql::lex::Server;
 
 impl<S> Backend<S> {
-    /// It stands in another session now: where there is no way back to the role of its login, it
-    /// serves nobody else.
+    /// Keeps it from serving anybody else where there is no way back to the role of its login.
     pub(crate) fn note_role(&mut self) {
         if self.login_role().is_none() && self.session.role.is_some() {
             self.reuse.end_with_client();
@@ -36,10 +35,10 @@ impl<S> Backend<S> {
     }
 }
 
-/// A client has changed its user, to an account of a pool that may be another: the role before,
-/// where the server lets it stay. Nobody may have logged in yet for the new pool (privileges have
-/// changed); then the old one tells whether the account has a default role. Where neither can, the
-/// role ends: who has a role too few is told so by the server, one too many goes unnoticed.
+/// Role that stays behind a change of user to an account of a pool that may be another: the one
+/// before, where the server keeps it. Nobody may have logged in yet for the new pool (privileges
+/// have changed); then the old one tells whether the account has a default role. Where neither can,
+/// the role ends: who has a role too few is told so by the server, one too many goes unnoticed.
 pub(crate) fn role_after_change(
     before: &Session,
     (old, new): (&BackendPool, &BackendPool),

@@ -193,8 +193,8 @@ impl<S> Client<S> {
 }
 
 impl<S> Pair<'_, S> {
-    /// The server has told what belongs to the client and has no room in this reply: it is told
-    /// with the client's next OK, as MySQL does.
+    /// Keeps what the server has reported for the client and has no room in this reply for the
+    /// client's next OK, as MySQL does.
     pub(crate) fn tell_later(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
         let mysql = self.context.server.flavour.is_mysql();
         let tracks = self.client.capabilities & SESSION_TRACK != 0;
@@ -215,7 +215,7 @@ impl<S> Pair<'_, S> {
         Ok(())
     }
 
-    /// A statement is answered: what it said of trackers counts if it went well.
+    /// Adopts what an answered statement has set for trackers, if it went well.
     pub(super) fn note_retracked(&mut self, went: bool) {
         let Some(retracking) = self.client.take_retracking().filter(|_| went) else {
             return;

@@ -165,7 +165,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// A backend is about to be sent what may set these variables.
+    /// Notes the user variables that the next command to a backend may set.
     fn note_made(
         &mut self,
         next: Modified,
@@ -192,8 +192,8 @@ impl<S> Client<S> {
 }
 
 impl<S> Pair<'_, S> {
-    /// The backend is about to prepare what the client has prepared elsewhere: that makes the user
-    /// variables that it would set, for this client.
+    /// Notes the user variables that a text would set, for this client, when the backend prepares
+    /// what the client has prepared elsewhere.
     pub(super) fn note_prepared_ahead(&mut self, definition: &Definition) {
         let Definition { sql, class, .. } = definition;
         if !class.user_variables {
@@ -209,7 +209,7 @@ impl<S> Pair<'_, S> {
         }
     }
 
-    /// The values have come back.
+    /// Takes the values read back.
     pub(super) fn note_variables(&mut self, answer: &Answer) -> Result<(), Broken> {
         let names = self.client.modified.as_mut();
         let names = names.map_or_else(Vec::new, |modified| std::mem::take(&mut modified.names));
@@ -275,7 +275,8 @@ impl<S> Pair<'_, S> {
         self.client.pins.end(PinCause::UserVariable, VALUES);
     }
 
-    /// They stay where they are, until the client's statements have made something else of them.
+    /// Leaves them on the backend, pinned, until the client's statements have made something else
+    /// of them.
     fn keep_variables(&mut self, names: Vec<Text>) {
         self.pin_while(PinReason::Text(PinCause::UserVariable), VALUES);
         self.client.modified.get_or_insert_default().names = names;

@@ -59,7 +59,7 @@ fn accounts(settings: &Settings) -> Vec<(String, Secret)> {
         .collect()
 }
 
-/// Has each account log in at each server; true if all of them can.
+/// Logs each account in at each server; true if all of them can.
 fn asks(settings: &Settings) -> bool {
     let several = settings.cluster.as_ref().map(|cluster| &cluster.places[..]);
     let places = several.unwrap_or(std::slice::from_ref(&settings.backend));

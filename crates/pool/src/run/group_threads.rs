@@ -160,7 +160,7 @@ impl GroupThreads {
         Ok(group_threads)
     }
 
-    /// From now on they serve.
+    /// Lets the threads serve from now on.
     pub(crate) fn go(&mut self) {
         self.gates.clear();
     }

@@ -241,7 +241,7 @@ impl AccountSlots {
         self.is_limited() && self.lock().is_at_max()
     }
 
-    /// The server has let a connection in.
+    /// Notes a connection that the server has let in; raises the limit if it was below.
     pub(crate) fn opened(&self, now: Time) {
         let mut slots = self.lock();
         (slots.is_doubted, slots.in_a_row) = (false, 0);
@@ -252,8 +252,8 @@ impl AccountSlots {
         }
     }
 
-    /// The server has refused a connection, which is still counted as being opened, for the number
-    /// of those that it has.
+    /// Notes a connection, still counted as being opened, that the server has refused for the
+    /// number of those that it has.
     pub(crate) fn refused(&self, words: &str, now: Time) {
         let mut slots = self.lock();
         let open = slots.open();

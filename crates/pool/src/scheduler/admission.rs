@@ -59,7 +59,7 @@ impl Arrivals {
         true
     }
 
-    /// A handshake has begun, of a login that was let in as one of those without.
+    /// Charges the handshake of a login that was let in as one of those without.
     pub(crate) fn handshake_began(&mut self, now: Time, gap: Duration) {
         let owed = self.next_at.max(now - BURST) + gap * (HANDSHAKE_LOGINS - 1);
         self.next_at = owed.min(now + DEBT_MAX);

@@ -71,15 +71,15 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    /// Has this done in a later turn.
+    /// Queues a piece for a later turn.
     pub(crate) fn push(&mut self, piece: Piece) {
         if !self.queue.contains(&piece) {
             self.queue.push_back(piece);
         }
     }
 
-    /// Has a backend read in the next turn, which comes at once. One that stands in the line is
-    /// read when that is served: until then the group may sleep.
+    /// Queues a backend to be read in the next turn, which comes at once. One that stands in the
+    /// line is read when that is served: until then the group may sleep.
     pub(crate) fn read_at_once(&mut self, backend: BackendId) {
         if !self.has_reply_of(backend) && !self.at_once.contains(&backend) {
             self.at_once.push(backend);
@@ -106,13 +106,13 @@ impl Bulk {
         self.queue.contains(&Piece::Reply(backend))
     }
 
-    /// A short statement has been answered.
+    /// Counts an answered short statement.
     pub(crate) fn note_others(&mut self, now: Time) {
         self.others_at = now;
         self.others = self.others.saturating_add(1);
     }
 
-    /// When the line must be served.
+    /// Moment at which the line must be served.
     pub(crate) fn next(&self, also: bool) -> Time {
         match self.queue.is_empty() && !also {
             true => Time::NEVER,
@@ -147,7 +147,7 @@ mod tests {
 
     const BEGAN: Time = Time(5_000_000_000);
 
-    /// When the group does bulk work again that has spent so much beside so many others.
+    /// Moment at which a group does bulk work again that has spent so much beside so many others.
     fn after_work(spent: Duration, others_at: Time, others: u32) -> Time {
         let mut bulk = Bulk::default();
         bulk.push(Piece::Reply(BackendId::from_parts(1, 0)));

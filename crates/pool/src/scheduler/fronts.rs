@@ -34,7 +34,7 @@ pub(crate) struct Front {
 pub struct Fronts(pub(crate) Box<[Front]>);
 
 impl Fronts {
-    /// Nobody waits in any of so many groups.
+    /// Fronts of this many groups, in none of which anybody waits.
     #[must_use]
     pub fn new(groups: usize) -> Fronts {
         let nobody = || Front {
@@ -89,7 +89,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// When a group that yields looks again.
+    /// Moment at which a group that yields looks again.
     pub(crate) fn next(&self) -> Time {
         match self.yields {
             true => self.at + LOOK_EVERY * 2,

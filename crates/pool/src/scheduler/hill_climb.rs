@@ -153,7 +153,8 @@ impl HillClimb {
         }
     }
 
-    /// A window has ended, in which so many statements a second did. `is_limited`: others waited.
+    /// Takes the throughput of a complete window, in statements a second; `is_limited`: others
+    /// waited.
     pub(crate) fn window_ended(&mut self, throughput: f64, is_limited: bool) {
         match self.doing {
             Doing::Resting(windows) if windows > 1 => self.doing = Doing::Resting(windows - 1),
@@ -259,7 +260,7 @@ impl HillClimb {
         }
     }
 
-    /// The other limit is not better.
+    /// Turns to the other direction, or rests, after a limit that was not better.
     fn turn_back(&mut self) {
         if self.step > STEP {
             self.step = STEP;

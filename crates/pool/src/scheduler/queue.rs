@@ -59,7 +59,7 @@ impl QueueName {
         QueueName::Held,
     ];
 
-    /// As errors and counters name it.
+    /// Name in errors and counters.
     #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -59,7 +59,7 @@ impl Running {
         self.count += usize::from(!backend.is_reader() && backend.begin_load(now));
     }
 
-    /// A backend has nothing in flight any more, or is closed.
+    /// Takes a backend that has nothing in flight any more, or is closed, out of the count.
     pub(crate) fn ends<S>(&mut self, backend: &mut Backend<S>) {
         self.count -= usize::from(backend.end_load());
     }
@@ -83,7 +83,7 @@ impl Running {
         stalled
     }
 
-    /// When the next backend stalls, where that lets somebody run.
+    /// Moment at which the next backend stalls, where that lets somebody run.
     pub(crate) fn next_stall<S>(
         &self,
         backends: &Slots<Backend<S>, BackendId>,

@@ -87,7 +87,7 @@ pub(crate) struct RunningLimit {
 }
 
 impl RunningLimit {
-    /// For so many groups, of which as many as there are cores run at once.
+    /// Limit for this many groups, of which as many as there are cores run at once.
     pub(crate) fn new(groups: usize, cores: usize) -> RunningLimit {
         let most = cores * PER_CORE_MAX;
         let climb = HillClimb::new(cores, most, cores * BEGINS_WITH);
@@ -109,7 +109,7 @@ impl RunningLimit {
         self.now.load(Relaxed)
     }
 
-    /// A turn of a group has ended.
+    /// Takes the figures of a group's ended turn, and ends the window when its time is up.
     pub(crate) fn turn_ended(&self, group: usize, turn: Turn) {
         let mine = &self.groups[group];
         if mine.statements.load(Relaxed) == turn.statements {

@@ -133,9 +133,10 @@ impl<S> Waiters<'_, S> {
         self.counts.kicked_up += u64::from(late && high());
     }
 
-    /// Has the memory fetched of those who are next in a queue: they were last looked at when their
-    /// statements came, thousands of others ago. What is found through memory that is being
-    /// fetched itself is asked for one client later.
+    /// Prefetches the memory of those who are next in a queue: they were last looked at when their
+    /// statements came, thousands of others ago. they were last looked at when their statements
+    /// came, thousands of others ago. What is found through memory that is being fetched itself is
+    /// asked for one client later.
     fn fetch_coming(&self, pool: usize, queue: QueueName) {
         let queues = &self.pools.pools[pool].queues;
         if let Some(third) = queues.behind(queue, 2) {

@@ -80,7 +80,7 @@ impl WaitingCount {
         })
     }
 
-    /// A client's command of `len` bytes stands in this queue from now on, at this place.
+    /// Counts a client's command of `len` bytes into this queue, at this place.
     pub(crate) fn enter<S>(
         &mut self,
         client: &mut Client<S>,

@@ -580,7 +580,7 @@ impl Connection {
     }
 }
 
-/// As much of a text as a line of the log has room for.
+/// Beginning of a text, as much as a line of the log has room for.
 fn beginning(sql: &str) -> String {
     match sql.char_indices().nth(WORDS_MAX) {
         Some((end, _)) => format!("{}...", &sql[..end]),

@@ -173,7 +173,7 @@ impl Rounds {
         }
     }
 
-    /// The connection is gone, and with it all claims.
+    /// Gives up all claims with the lost connection.
     fn lose(&mut self) {
         if let Some((_, number)) = self.connection.take() {
             self.last = Some(number);

@@ -22,7 +22,7 @@ impl Schemas {
         self.let_in.contains(&(pool, Box::from(schema)))
     }
 
-    /// A backend of this pool was let into a schema.
+    /// Adds a schema into which a backend of this pool was let.
     pub(crate) fn learn(&mut self, pool: usize, schema: &[u8]) {
         let entry = (pool, Box::from(schema));
         if self.let_in.len() >= SCHEMAS_MAX && !self.let_in.contains(&entry) {
@@ -31,7 +31,7 @@ impl Schemas {
         self.let_in.insert(entry);
     }
 
-    /// It was not.
+    /// Removes a schema into which one was not let.
     pub(crate) fn forget(&mut self, pool: usize, schema: &[u8]) {
         self.let_in.remove(&(pool, Box::from(schema)));
     }

@@ -204,12 +204,12 @@ impl Upstream {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The groups are there, and are told of changes from now on.
+    /// Sets the call that tells the groups of changes.
     pub(crate) fn tell(&self, tell: Box<dyn Fn() + Send + Sync>) {
         let _ = self.tells.set(Tell(tell));
     }
 
-    /// Has all groups look at what has changed.
+    /// Tells all groups to look at what has changed.
     pub(crate) fn tell_groups(&self) {
         if let Some(tell) = self.tells.get() {
             tell.0();
@@ -295,7 +295,7 @@ impl Upstream {
         Ok(())
     }
 
-    /// A look-up has ended.
+    /// Takes the result of a look-up.
     fn looked_up(&self, now: Time, found: Result<Vec<Address>, String>) {
         let mut known = self.lock();
         known.wanted = None;
@@ -386,7 +386,7 @@ impl Upstream {
         }
     }
 
-    /// The watch is there, and is told when the writer is another one.
+    /// Sets the call that tells the watch of another writer.
     pub(crate) fn tell_watch(&self, tell: Box<dyn Fn() + Send + Sync>) {
         let _ = self.tells_watch.set(Tell(tell));
     }
@@ -403,7 +403,8 @@ impl Upstream {
         matches!(self.place, Place::Writer)
     }
 
-    /// Has a connection of the pool's own questions end when the writer is another one.
+    /// Registers a connection of the pool's own questions, to be ended when the writer is another
+    /// one.
     pub(crate) fn end_with_writer(&self, asking: &Arc<OwnedFd>) {
         let mut all = self.asking();
         all.retain(|one| one.strong_count() > 0);
@@ -461,7 +462,8 @@ impl Upstream {
         began
     }
 
-    /// The server has let us in at this address. `true` when that ends an outage, which is logged.
+    /// Notes that the server has let us in at this address. `true` when that ends an outage, which
+    /// is logged.
     pub(crate) fn reached(&self, at: &Address, now: Time) -> bool {
         if self.failing_since.load(SeqCst) == 0 || !self.concerns(at) {
             return false;
@@ -490,8 +492,8 @@ impl Upstream {
         true
     }
 
-    /// The watch was not answered: on a connection that stood (`stood`), or, once that has been so
-    /// in this outage, by any other.
+    /// Marks the server as silent after a watch without an answer: on a connection that stood
+    /// (`stood`), or, once that has been so in this outage, by any other.
     pub(crate) fn answers_nobody(&self, stood: bool) {
         if stood {
             self.stands_still.store(true, SeqCst);
@@ -528,19 +530,20 @@ impl Upstream {
         self.moves.load(SeqCst)
     }
 
-    /// Since when nobody answers.
+    /// Moment since which nobody answers.
     pub(crate) fn failing_since(&self) -> Option<Time> {
         let since = self.failing_since.load(SeqCst);
         (since != 0).then_some(Time(since))
     }
 
-    /// For how long it has been away, once that is so much.
+    /// Length of the outage, once it is at least `least`.
     pub(crate) fn down_for(&self, now: Time, least: Duration) -> Option<Duration> {
         let lasted = now.since(self.failing_since()?);
         (lasted >= least).then_some(lasted)
     }
 
-    /// When it will have been away for so long, if it has not yet.
+    /// Moment at which the outage will have lasted for `least`; `NEVER` if it has, or there is
+    /// none.
     pub(crate) fn down_at(&self, now: Time, least: Duration) -> Time {
         let at = self.failing_since().map(|since| since + least);
         at.filter(|at| *at > now).unwrap_or(Time::NEVER)

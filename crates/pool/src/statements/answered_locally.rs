@@ -106,7 +106,7 @@ fn is_set(value: &[u8]) -> bool {
 }
 
 impl<S> Client<S> {
-    /// It is answered OK to a text that has begun or ended its transaction, or that has changed
+    /// Notes a text answered locally with OK, which has begun or ended its transaction, or changed
     /// nothing.
     pub(crate) fn note_answered_locally(
         &mut self,

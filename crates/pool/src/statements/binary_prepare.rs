@@ -323,7 +323,7 @@ mod tests {
             self.commands().prepare(&text)
         }
 
-        /// The client has prepared this under number 1.
+        /// Prepares this for the client under number 1.
         fn has(&mut self, sql: &str, params: u16) {
             let outcome = self.prepare(sql);
             assert!(

@@ -37,7 +37,7 @@ impl<S> Migrating<S> {
         }
     }
 
-    /// A client has its backend again, if it had one.
+    /// Gives a client its backend back, if it had one.
     pub(crate) fn take_back(
         &mut self,
         key: ClientId,
@@ -63,8 +63,7 @@ impl<S> Migrating<S> {
         }
     }
 
-    /// The other process has a client's backend: it is forgotten here. What it was called comes
-    /// with it.
+    /// Removes a client's backend that the other process has; returns it with its key.
     pub(crate) fn forget(&mut self, key: ClientId) -> Option<(BackendId, Backend<S>)> {
         self.0.remove(&key)
     }

@@ -66,7 +66,7 @@ pub(crate) enum Stays {
 }
 
 impl Stays {
-    /// As a word of the log.
+    /// Word of the log.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Stays::Tls => "tls",

@@ -66,7 +66,7 @@ impl Fixture {
         found.like.learnt.sha2().map(|learnt| learnt.cached)
     }
 
-    /// As [`Login::answer`], with the worker's verdict in place of the wait for it.
+    /// Calls [`Login::answer`], with the worker's verdict in place of the wait for it.
     fn answer(&self, login: &mut Login, answer: &[u8], seq: u8) -> Outcome {
         match login.answer(&self.login_context(), answer, seq) {
             Outcome::Check(answer) => {

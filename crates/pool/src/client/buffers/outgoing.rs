@@ -87,7 +87,7 @@ impl Outgoing {
         }
     }
 
-    /// So many bytes of [`Outgoing::front`] are written.
+    /// Drops this many written bytes of [`Outgoing::front`].
     pub(crate) fn written(&mut self, len: usize) {
         if self.sent < self.bytes.len() {
             self.sent += len;

@@ -176,7 +176,7 @@ impl Received {
         weak
     }
 
-    /// A reader has read a text: whether it is this one.
+    /// Takes a text that a reader has read; `true` if it is this one.
     pub(crate) fn take(&mut self, read: Box<TextRead>) -> bool {
         let is_its = match &self.text {
             Text::UnderWay(bytes) => read.is_of(bytes),

@@ -162,7 +162,7 @@ impl Inputs {
         !self.no_room.is_empty() || !self.behind_long.is_empty()
     }
 
-    /// When room must be looked for again.
+    /// Moment at which room must be looked for again.
     pub(crate) fn next_look(&self, now: Time) -> Time {
         match self.has_waiting() {
             true => now + LOOK_AGAIN,

@@ -105,7 +105,7 @@ impl<S> Transport<S> {
         self.layers.as_ref()?.client_address
     }
 
-    /// The peer is a proxy, and its client is there.
+    /// Sets the address of the client behind a peer that is a proxy.
     pub(crate) fn set_client_address(&mut self, address: SocketAddr) {
         self.layers.get_or_insert_default().client_address = Some(address);
     }
@@ -179,7 +179,7 @@ impl<S> Transport<S> {
         layer.take(net, &self.sock, received)
     }
 
-    /// As a client: sends the request for TLS and begins it. `received` is what has been read
+    /// Sends the request for TLS and begins it, as a client. `received` is what has been read
     /// behind the greeting.
     pub(crate) fn ask_for_tls<N: Net<Sock = S>>(
         &mut self,

@@ -209,12 +209,12 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A backend is gone, or of no use any more.
+    /// Closes a backend that is gone, or of no use any more.
     pub(crate) fn lose(&mut self, backend: BackendId, why: &str) {
         self.lose_as(backend, why, LossCause::Ended);
     }
 
-    /// A backend is gone for this cause.
+    /// Closes a backend for this cause, and ends or repeats what was in flight on it.
     pub(crate) fn lose_as(&mut self, backend_id: BackendId, why: &str, cause: LossCause) {
         let Some(backend) = self.backends.get(backend_id) else {
             return;
@@ -302,7 +302,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A client's backend is gone.
+    /// Unbinds a client from a lost backend: a client without state there waits again or gets an
+    /// error and stays; any other is closed.
     pub(crate) fn backend_lost(&mut self, owner: ClientId, loss: Loss<'_>) {
         let Loss {
             in_transaction,
@@ -399,8 +400,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A backend has answered a command. `false` when it was one of the pool's own too many, and
-    /// backend and client are closed.
+    /// Counts an answered command of the pool's own. `false` when it was one too many, and backend
+    /// and client are closed.
     #[must_use]
     pub(crate) fn may_go_on(&mut self, backend_id: BackendId, command: &InFlight) -> bool {
         let bound_to = self.backends.get(backend_id).and_then(Backend::client);

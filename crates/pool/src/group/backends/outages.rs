@@ -56,7 +56,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// The server is away, and the pool has no backend that could serve: nobody waits for one.
+    /// Refuses the waiting clients of a pool without a usable backend while the server is away.
     pub(crate) fn refuse_while_down(&mut self, pool: usize, lasted: Duration) {
         let entry = &self.backend_pools.pools[pool];
         if entry.home.is_some() {

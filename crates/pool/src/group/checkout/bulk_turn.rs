@@ -8,7 +8,7 @@ use crate::scheduler::bulk::{Piece, TURN_MAX};
 use reactor::Net;
 
 impl<N: Net> Group<N> {
-    /// Does what a turn may do of bulk work.
+    /// Serves bulk work, as much as a turn may do.
     pub(crate) fn do_bulk_work(&mut self) {
         let now = self.net.now();
         let began = self.net.clock();

@@ -75,7 +75,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A waiting client gets an error instead of a backend.
+    /// Takes a waiting client out of its queue with an error instead of a backend.
     pub(crate) fn give_up(&mut self, key: ClientId, refusal: &Refusal) {
         self.waiters().forget(key);
         self.answers().refuse_counted(key, refusal);

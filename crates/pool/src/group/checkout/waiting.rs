@@ -44,7 +44,7 @@ impl<N: Net> Group<N> {
         self.return_to_idle(key);
     }
 
-    /// A client is between statements, and goes on with what it has said.
+    /// Returns a client to idle, and reads on what it has sent.
     pub(crate) fn return_to_idle(&mut self, key: ClientId) {
         let now = self.net.now();
         if self.clients.enter(key, ClientState::Idle, now) {

@@ -47,7 +47,7 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    /// From now on clients go to another process, one after the other.
+    /// Opens the line of clients that go to another process, one after the other.
     pub(crate) fn begin(&mut self) {
         *self = Departures {
             is_open: true,
@@ -55,18 +55,18 @@ impl Departures {
         };
     }
 
-    /// They do not any more; those in line are to be served on.
+    /// Closes the line; returns the clients in it, which are to be served on.
     pub(crate) fn end(&mut self) -> Vec<ClientId> {
         let queue = std::mem::take(self).queue;
         queue.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// One that was taken out of the line goes with the next batch.
+    /// Puts one that was taken out of the line back in front, for the next batch.
     pub(crate) fn put_back(&mut self, departure: (ClientId, Time)) {
         self.queue.insert(0, departure);
     }
 
-    /// The other process does not take a client, with a backend or without.
+    /// Notes that the other process does not take a client, with a backend or without.
     pub(crate) fn refuse<S>(
         &mut self,
         key: ClientId,

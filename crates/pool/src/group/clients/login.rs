@@ -191,7 +191,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A client has proven its name: it gets its place among the clients of a pool, and is let in.
+    /// Counts a client with a proven name among the clients of a pool, and lets it in.
     fn on_proven(&mut self, key: ClientId, mut login: Box<Login>, user: usize, front: &[u8]) {
         let Some(client) = self.clients.get(key) else {
             return;
@@ -245,7 +245,8 @@ impl<N: Net> Group<N> {
         self.welcome(key, front);
     }
 
-    /// A worker's verdict has come. Its client may have left, or been turned away for its time.
+    /// Resumes a login with a worker's verdict. Its client may have left, or been turned away for
+    /// its time.
     pub(crate) fn on_password_checked(&mut self, key: ClientId, checked: Checked) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
@@ -261,7 +262,7 @@ impl<N: Net> Group<N> {
         self.tasks.add(Task::Read(key));
     }
 
-    /// The name is proven: lets the client in, once a backend has accepted its schema.
+    /// Lets in a client with a proven name, once a backend has accepted its schema.
     fn welcome(&mut self, key: ClientId, front: &[u8]) {
         let now = self.net.now();
         let begins = self.members().begins(key);

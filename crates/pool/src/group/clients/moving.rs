@@ -29,7 +29,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use wire::capabilities::BACKEND_KEY;
 
 impl<N: Net> Group<N> {
-    /// It is on its way: it is neither read nor closed. `false` where it stays after all.
+    /// Stops reading and closing a client that moves to another process. `false` where it stays
+    /// after all.
     pub(crate) fn send_away(&mut self, key: ClientId) -> bool {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
@@ -180,7 +181,7 @@ impl<N: Net> Group<N> {
         Migrating::bind(key, backend, &mut self.clients, &mut self.backends);
     }
 
-    /// It is this process that serves it from now on, on its backend if that was migrating.
+    /// Serves a client in this process again, on its backend if that was migrating.
     pub(crate) fn let_in(&mut self, key: ClientId) {
         let now = self.net.now();
         (self.migrating).take_back(key, &mut self.clients, &mut self.backends);

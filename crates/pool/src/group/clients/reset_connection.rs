@@ -171,8 +171,8 @@ impl<N: Net> Group<N> {
         Handled::Used
     }
 
-    /// Has the server give back what a client's backend may hold of its; the command that asks for
-    /// it is looked at again then. `None` when there is nothing.
+    /// Releases at the server what a client's backend may hold of its; the command that needs it is
+    /// looked at again then. `None` when there is nothing.
     fn give_all_back(&mut self, key: ClientId) -> Option<Handled> {
         let now = self.net.now();
         let client = self.clients.get_mut(key)?;

@@ -84,7 +84,7 @@ impl<N: Net> Group<N> {
         self.follow_outcome(key, message, outcome)
     }
 
-    /// Does what is to become of a command about a prepared statement.
+    /// Carries out the outcome of a command about a prepared statement.
     fn follow_outcome(
         &mut self,
         key: ClientId,

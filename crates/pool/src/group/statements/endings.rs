@@ -41,7 +41,7 @@ const CHANGED: Loss<'_> = Loss {
 };
 
 impl<N: Net> Group<N> {
-    /// A client's statement is answered to its last byte.
+    /// Handles the end of a client's statement, answered to its last byte.
     pub(crate) fn statement_done(
         &mut self,
         backend_id: BackendId,
@@ -327,7 +327,7 @@ mod tests {
         (group, key, backend_id)
     }
 
-    /// The oldest reply of a backend is complete.
+    /// Takes the oldest reply of a backend as complete.
     fn answered(group: &mut Group<Scripted>, backend_id: BackendId, summary: &ReplySummary) {
         let backend = group.backends.get_mut(backend_id).unwrap();
         let command = backend.take_answered().unwrap();

@@ -34,7 +34,7 @@ use wire::packet::HEADER_LEN;
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 impl<N: Net> Group<N> {
-    /// A client says KILL; `None`: in words that cannot be read for certain.
+    /// Handles a client's KILL; `None`: in words that cannot be read for certain.
     pub(crate) fn on_kill(&mut self, key: ClientId, message: &[u8], kill: Option<Kill>) -> Handled {
         let Some(kill) = kill else {
             return self.answers().refuse_counted(key, &Refusal::Kill);
@@ -233,7 +233,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// The server has answered a KILL, or never will: the backend goes on, and who asked is told.
+    /// Ends a KILL that was answered, or never will be: the backend goes on, and the asker gets the
+    /// outcome.
     fn kill_carried(&mut self, ended: Ended) {
         let backend_id = ended.job.aim.map(|aim| aim.backend);
         if let Some(backend_id) = backend_id

@@ -115,7 +115,7 @@ impl<N: Net> Group<N> {
         }))
     }
 
-    /// Does what a command has been judged to need.
+    /// Carries out the plan of a command.
     pub(crate) fn carry_out_plan(
         &mut self,
         key: ClientId,

@@ -60,7 +60,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Has the clients that wait for a backend of a reader ask the writer.
+    /// Sends the clients that wait for a backend of a reader to the writer.
     pub(crate) fn send_home(&mut self, pool: usize) {
         if !self.backend_pools.is_reader(pool) {
             return;
@@ -178,7 +178,8 @@ impl<N: Net> Group<N> {
         None
     }
 
-    /// A reader has answered whether it has what its client has written.
+    /// Takes a reader's answer to whether it has what its client has written; a client of one that
+    /// lacks it goes elsewhere.
     pub(crate) fn caught_up(
         &mut self,
         backend_id: BackendId,
@@ -203,7 +204,7 @@ impl<N: Net> Group<N> {
         self.leave_reader(backend_id, REFUSED);
     }
 
-    /// A backend of a reader is gone: what it has not begun to answer runs on the writer.
+    /// Closes a lost backend of a reader: what it has not begun to answer runs on the writer.
     pub(crate) fn leave_reader(&mut self, backend_id: BackendId, loss: Loss<'_>) {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;

@@ -42,7 +42,7 @@ pub(crate) struct CollectingGroups {
 }
 
 impl CollectingGroups {
-    /// For so many groups on so many cores.
+    /// Limit for this many groups on this many cores.
     pub(crate) fn new(groups: usize, cores: usize) -> CollectingGroups {
         CollectingGroups {
             max: (cores / 2).max(1),
@@ -154,7 +154,7 @@ impl Collecting {
         before
     }
 
-    /// When it is chosen anew, unless the reply ends before or its server sends more.
+    /// Moment at which it is chosen anew, unless the reply ends before or its server sends more.
     pub(crate) fn next_choice(&self) -> Time {
         match self.client {
             None => self.looks_at.unwrap_or(Time::NEVER),
@@ -163,7 +163,7 @@ impl Collecting {
         }
     }
 
-    /// Nothing is to be taken off any more.
+    /// Ends the taking off of replies.
     pub(crate) fn end(&mut self, all: &CollectingGroups) {
         if std::mem::take(self).client.is_some() {
             all.give();

@@ -161,7 +161,7 @@ impl Bench {
         bench
     }
 
-    /// A client's statement is in flight on a backend of its own.
+    /// Puts a client's statement in flight on a backend of its own.
     fn starts(&mut self) -> (ClientId, BackendId) {
         let mut asks = client();
         asks.statement.digest = DIGEST;

@@ -40,7 +40,7 @@ pub(crate) struct Unread<'a, N: Net> {
 }
 
 impl<N: Net> Unread<'_, N> {
-    /// The spool's threads have dealt with blocks of clients.
+    /// Takes the results of the spool's threads for blocks of clients.
     pub(crate) fn spooled(&mut self, done: Vec<(ClientId, SpoolDone)>) {
         for (key, done) in done {
             let now = self.net.now();

@@ -167,7 +167,7 @@ numbers! {
 }
 
 impl Counts {
-    /// A client is pinned for this from now on.
+    /// Counts a new pin by its reason.
     pub(crate) fn pinned_for(&mut self, reason: PinReason) {
         *self.pins.entry(reason.name()).or_default() += 1;
     }

@@ -163,7 +163,7 @@ impl Digests {
         self.came(digest, now, || sql::digest::normalized(sql, mode, TEXT_MAX));
     }
 
-    /// A statement has come.
+    /// Notes a statement that has come, and enters its digest if that is new.
     pub(crate) fn came(&mut self, digest: u64, now: Time, text: impl FnOnce() -> String) {
         match self.known.get_mut(&digest) {
             Some(entry) => entry.last = now,
@@ -209,14 +209,14 @@ impl Digests {
         }
     }
 
-    /// It is sent, so long after it came.
+    /// Adds the wait of a sent statement to its digest.
     pub(crate) fn sent(&mut self, digest: u64, waited: Duration) {
         if let Some(sums) = self.sums(digest) {
             sums.wait = sums.wait.saturating_add(waited);
         }
     }
 
-    /// Its reply has come whole.
+    /// Adds a complete reply to its digest: its service time, rows and failure.
     pub(crate) fn answered(&mut self, digest: u64, service: Duration, failed: bool, rows: u64) {
         if let Some(sums) = self.sums(digest) {
             sums.count += 1;

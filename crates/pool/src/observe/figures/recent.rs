@@ -103,7 +103,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// Nothing has happened before this moment.
+    /// Recent figures of a pool in which nothing has happened before this moment.
     pub(crate) fn since(began: Time) -> Recent {
         let ring = |every, max| Ring {
             every,

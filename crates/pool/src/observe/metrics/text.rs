@@ -92,7 +92,7 @@ fn labels(of: &Labels, bound: Option<&str>) -> String {
     }
 }
 
-/// As help and the values of labels are written.
+/// Text escaped for help and the values of labels.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -30,7 +30,7 @@ struct Beside<'a> {
 }
 
 impl<S> ClientView<'_, S> {
-    /// For how long the client's transaction is open, and how many statements were answered in it.
+    /// Age in seconds of the client's open transaction, and the statements answered in it.
     fn transaction(&self, now: Time) -> Option<(f64, u32)> {
         let backend = self.backend.filter(|backend| backend.in_transaction())?;
         let number = backend.transaction.number();

@@ -117,7 +117,7 @@ impl Bench {
         self.backends.insert(backend)
     }
 
-    /// A client has a backend.
+    /// Checks a backend out to a client.
     fn check_out(&mut self, client: ClientId, backend_id: BackendId) {
         let backend = self.backends.get_mut(backend_id).unwrap();
         assert!(backend.change_state(BackendState::CheckedOut, NOW));
@@ -126,7 +126,7 @@ impl Bench {
         client.bind(backend, keys);
     }
 
-    /// A statement of a client is in flight on a backend.
+    /// Puts a statement of a client in flight on a backend.
     fn runs(&mut self, client: ClientId, backend: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
         self.backends.get_mut(backend).unwrap().expect(command);
@@ -139,7 +139,7 @@ impl Bench {
         pins.add(PinReason::PreparedSchema, None, NOW.0 - 3_000_000_000);
     }
 
-    /// So many bytes of a client's reply are kept for it, and have not been counted.
+    /// Buffers `len` uncounted bytes of a client's reply.
     fn has_untaken(&mut self, client: ClientId, len: usize) {
         let output = self
             .clients

@@ -65,7 +65,7 @@ pub(crate) struct ExportReceiver<T> {
     waiting: Arc<AtomicUsize>,
 }
 
-/// Both ends of a queue with room for so many, and for the word that the process ends.
+/// Both ends of a queue with room for `max`, and for the word that the process ends.
 pub(crate) fn queue<T>(max: usize) -> (ExportQueue<T>, ExportReceiver<T>) {
     let (sender, receiver) = sync_channel(max + 1);
     let waiting = Arc::new(AtomicUsize::new(0));

@@ -200,7 +200,7 @@ impl<S> Matching<'_, S> {
         !idle.is_empty() && idle.iter().all(is_kept)
     }
 
-    /// When the next dial that somebody waits for may be tried.
+    /// Moment at which the next dial that somebody waits for may be tried.
     pub(crate) fn next_dial(&mut self) -> Time {
         if self.waiting_count.is_empty() || self.pools.dialling >= self.settings.dials_max {
             return Time::NEVER;

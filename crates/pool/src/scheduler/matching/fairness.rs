@@ -109,15 +109,15 @@ mod tests {
         &bench.shared.fronts.0[group]
     }
 
-    /// The front of the other group waits since so many milliseconds, and it has started something
-    /// so many ago.
+    /// Sets the other group's front: waiting for, and having started something, so many
+    /// milliseconds ago.
     fn other(bench: &Bench, waits: u64, started: u64) {
         let front = front(bench, 1);
         front.since.store(NOW.0 - waits * MS, Relaxed);
         front.started.store(NOW.0 - started * MS, Relaxed);
     }
 
-    /// A client of this group waits since so many milliseconds.
+    /// Queues a client of this group that has waited for so many milliseconds.
     fn waits(bench: &mut Bench, since: u64) {
         let client = bench.client(0, None);
         bench.waits(client, QueueName::Low, since * MS);

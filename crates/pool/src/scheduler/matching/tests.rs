@@ -137,7 +137,7 @@ impl Bench {
         self.clients.insert(client)
     }
 
-    /// A client waits in a queue since so many nanoseconds before now.
+    /// Queues a client that has waited for so many nanoseconds.
     pub(crate) fn waits(&mut self, key: ClientId, queue: QueueName, since: u64) {
         let since = Time(NOW.0 - since);
         let client = self.clients.get_mut(key).unwrap();
@@ -152,7 +152,7 @@ impl Bench {
         });
     }
 
-    /// It does not any more.
+    /// Takes it out of the count of those waiting.
     pub(crate) fn forgets(&mut self, key: ClientId) {
         let client = self.clients.get_mut(key).unwrap();
         self.waiting_count.leave(client, &self.settings);
@@ -179,7 +179,7 @@ impl Bench {
         matching.affinity(matching.backends.get(backend).unwrap())
     }
 
-    /// An idle backend is a client's from now on.
+    /// Checks an idle backend out to a client.
     pub(crate) fn check_out(&mut self, client: ClientId, backend_id: BackendId) {
         let backend = self.backends.get_mut(backend_id).unwrap();
         assert!(backend.change_state(BackendState::CheckedOut, NOW));
@@ -191,7 +191,7 @@ impl Bench {
         client_of.bind(backend, keys);
     }
 
-    /// A pool is on a server that is read.
+    /// Puts a pool on a server that is read.
     pub(crate) fn is_read(&mut self, pool: usize) {
         self.pools.pools[pool].key.reader = Some(cluster::ServerId(0));
         self.shared.cluster = Some(Cluster::of_tests(""));
@@ -204,7 +204,7 @@ impl Bench {
         self.running.begins(backend, NOW);
     }
 
-    /// A statement of a client is in flight on a backend.
+    /// Puts a statement of a client in flight on a backend.
     pub(crate) fn runs(&mut self, client: ClientId, backend: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
         self.backends.get_mut(backend).unwrap().expect(command);
@@ -358,7 +358,7 @@ fn follower_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
     (follower, backends)
 }
 
-/// The digest of this client's statement has been seen to be short, often enough.
+/// Teaches that the digest of this client's statement is short, often enough.
 fn trust_shape_of(bench: &mut Bench, follower: ClientId) {
     let digest = bench.clients.get(follower).unwrap().session_digest();
     while !bench.known_digests.trusts(digest) {
@@ -488,8 +488,8 @@ fn the_budget_is_made_room_in_by_an_idle_backend() {
     assert_eq!(bench.matching().least_needed(), Some(present));
 }
 
-/// The text of this digest is known to be long, and slow readers have used up their share of the
-/// two backends.
+/// Makes the text of this digest long, and lets slow readers use up their share of the two
+/// backends.
 fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
     let reader = bench.client(0, None);
     bench.clients.get_mut(reader).unwrap().statement.digest = digest;

@@ -107,8 +107,8 @@ impl<S> Matching<'_, S> {
         (self.pools).take_waiting(pool, &REFUSABLE, |waiting| stands(clients, waiting))
     }
 
-    /// Since when the one waits that has waited for longest, of those who may be served: nobody can
-    /// help by waiting those that slow readers keep from being started.
+    /// Moment since which the oldest of those who may be served waits: nobody can help by waiting
+    /// those that slow readers keep from being started.
     pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
         let queues: &[QueueName] = match self.is_squeezed() {
             true => &QueueName::ALL,
@@ -133,7 +133,7 @@ impl<S> Matching<'_, S> {
         }
     }
 
-    /// When the first waiting client's time is up.
+    /// Moment at which the first waiting client's time is up.
     pub(crate) fn next_expiry(&mut self) -> Time {
         let clients = self.clients;
         let oldest = (self.pools).oldest_wait(&REFUSABLE, |waiting| stands(clients, waiting));
@@ -155,7 +155,7 @@ impl<S> Matching<'_, S> {
             || self.shared.cluster.is_some() && !self.shared.paused.load(Relaxed)
     }
 
-    /// When something is due for those who wait in queues.
+    /// Moment at which something is due for those who wait in queues.
     pub(crate) fn next_for_waiting(&mut self) -> Time {
         let next = self.next_expiry().min(self.next_dial());
         let (shared, settings, running) = (self.shared, self.settings, self.running);

@@ -138,7 +138,8 @@ impl Facts {
         }
     }
 
-    /// When a password expires that was changed at `changed`. `lifetime` is its account's, in days.
+    /// Moment at which a password expires that was changed at `changed`. `lifetime` is its
+    /// account's, in days.
     fn expires(&self, changed: Option<u64>, lifetime: Option<u64>) -> Option<u64> {
         let days = lifetime.unwrap_or(self.lifetime);
         let seconds = days

@@ -92,7 +92,7 @@ fn short(version: u64) -> u16 {
 
 #[cfg(test)]
 impl CodeCatalogue {
-    /// One that is looked for, and of which nothing has been read.
+    /// Catalogue that is looked for, and of which nothing has been read.
     pub(crate) fn empty() -> CodeCatalogue {
         CodeCatalogue {
             on: true,
@@ -203,7 +203,7 @@ impl CodeCatalogue {
         number
     }
 
-    /// It has been answered, or was never sent.
+    /// Ends a definition that has been answered, or was never sent.
     pub(crate) fn is_defined(&self, number: u64) {
         let mut state = self.lock();
         let looks = state.looks;

@@ -47,7 +47,7 @@ impl Privileges {
         self.version.load(Acquire)
     }
 
-    /// They have changed, or it is not known whether they have.
+    /// Counts a change of privileges, known or possible.
     pub(crate) fn count_up(&self) {
         self.version.fetch_add(1, Release);
     }

@@ -64,7 +64,7 @@ impl SchemasDefined {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A statement has done so with this schema. `certain`: it has not failed, and nothing warned.
+    /// Notes a statement's change of this schema. `certain`: it has not failed, and nothing warned.
     pub(crate) fn note(&self, schema: Schema, certain: bool) {
         let mut names = self.lock();
         let Schema { name, change } = schema;

@@ -135,7 +135,7 @@ impl<S> KillConnection<S> {
         self.connection.is_none() && self.jobs.is_empty()
     }
 
-    /// Has a KILL carried out in its turn.
+    /// Queues a KILL.
     pub(crate) fn push(&mut self, job: Job) {
         self.jobs.push_back(job);
     }
@@ -360,7 +360,7 @@ impl<S> KillConnection<S> {
         })
     }
 
-    /// The connection is lost, with what it carries.
+    /// Drops the lost connection; returns the end of the job that it carried.
     fn failed(&mut self, why: &str) -> Option<Ended> {
         let connection = self.connection.take()?;
         let spoils = connection.stage == Stage::Sent;

@@ -98,7 +98,7 @@ impl Bench {
         }
     }
 
-    /// Has the catalogue know what this text defines.
+    /// Adds to the catalogue what this text defines.
     fn defines(&mut self, sql: &str) {
         let found = classify(sql.as_bytes(), self.mode());
         let text = SchemaText {

@@ -28,7 +28,7 @@ impl Bench {
         }
     }
 
-    /// Does something with a text in the schema `shop`.
+    /// Calls `run` with a text in the schema `shop`.
     fn with<T>(&mut self, sql: &str, run: impl FnOnce(CodeSeen<'_>, SchemaText<'_>) -> T) -> T {
         let mode = LexMode::default();
         let found = classify(sql.as_bytes(), mode);

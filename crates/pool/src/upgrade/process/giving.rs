@@ -137,7 +137,8 @@ impl Giving {
         Ok(giving)
     }
 
-    /// Does what can be done now; returns when it is to be called again at the latest.
+    /// Carries on with the hand-over; returns the moment at which it is to be called again at the
+    /// latest.
     ///
     /// # Errors
     /// Why it cannot go on: [`Giving::give_up`] is next.
@@ -262,7 +263,7 @@ impl Giving {
         self.send_batch(group, batch)
     }
 
-    /// All clients were looked at: says why those are here who are.
+    /// Ends a pass over all clients: reports the reasons for which those stay who are here.
     fn end_pass(&mut self, group: &Group<RealNet>, going: usize) {
         let now = Time::now();
         let took = now.since(self.pass_began);
@@ -339,7 +340,7 @@ impl Giving {
         Ok(self.sent_at + STEP_MAX)
     }
 
-    /// The hand-over has failed: what was acknowledged has gone, everything else goes on here.
+    /// Ends a failed hand-over: what was acknowledged has gone, everything else goes on here.
     pub(crate) fn give_up(mut self, group: &mut Group<RealNet>) {
         let served_on = group.departures.end();
         served_on

@@ -45,17 +45,17 @@ impl Part {
         }
     }
 
-    /// When [`Part::step`] is to be called at the latest.
+    /// Moment at which [`Part::step`] is to be called at the latest.
     pub(crate) fn deadline(&self) -> Time {
         self.at
     }
 
-    /// The group ends with its last client.
+    /// True if the group ends with its last client.
     pub(crate) fn leaves(&self) -> bool {
         self.leaves
     }
 
-    /// The last client has left a group that ends with it.
+    /// True if the last client has left a group that ends with it.
     pub(crate) fn is_over(&self, group: &Group<RealNet>) -> bool {
         self.leaves && group.clients.is_empty()
     }
@@ -121,7 +121,7 @@ impl Part {
         }
     }
 
-    /// Does what can be done between two turns.
+    /// Carries on with the group's hand-overs between two turns.
     pub(crate) fn step(&mut self, group: &mut Group<RealNet>) {
         if let Some(taking) = &mut self.taking
             && !taking.step(group)

@@ -103,8 +103,8 @@ impl Predecessor {
         false
     }
 
-    /// The hand-over has failed. Returns when this process accepts again; while another one does,
-    /// it keeps the clients that it has, and ends with the last of them.
+    /// Serves on after a failed hand-over. Returns when this process accepts again; while another
+    /// one does, it keeps the clients that it has, and ends with the last of them.
     fn keep(&self, peer: Peer, why: &str, begin: Time) {
         let failed = Time::now();
         let is_silent = self.progress.steps().is_silent;
@@ -325,7 +325,7 @@ fn next(channel: &mut Channel) -> Result<Frame, String> {
     }
 }
 
-/// The last client has gone: tells the successor so. `false` when there is none.
+/// Tells the successor that the last client has gone. `false` when there is none.
 pub(crate) fn say_goodbye(progress: &Progress, successor: &Mutex<Option<Channel>>) -> bool {
     let channel = successor
         .lock()

@@ -38,7 +38,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// With these words, the program's own name included.
+    /// Start with these words, the program's own name included.
     #[must_use]
     pub fn with(words: Vec<OsString>) -> Started {
         Started {
@@ -49,7 +49,7 @@ impl Started {
         }
     }
 
-    /// To take the place of the process with this number, if it is one.
+    /// Start in the place of the process with this number, if it is one.
     #[must_use]
     pub fn in_place_of(mut self, predecessor: Option<u32>) -> Started {
         self.predecessor = predecessor;

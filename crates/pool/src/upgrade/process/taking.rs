@@ -169,7 +169,7 @@ impl Taking {
         }
     }
 
-    /// The other process is gone: without its listeners the group opens its own.
+    /// Opens the group's own listeners if the other process is gone without having given its.
     pub(crate) fn listen_alone(&mut self, group: &mut Group<RealNet>) {
         if self.listens.is_none() {
             return;
