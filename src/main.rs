@@ -143,7 +143,7 @@ fn warn_of_files(job: &Job) {
     }
 }
 
-/// SIGHUP does not end the pool, not even before it handles its signals itself.
+/// Ignores SIGHUP, which does not end the pool, not even before it handles its signals itself.
 fn outlive_hangup() {
     pass_over(&[SIGHUP]);
 }

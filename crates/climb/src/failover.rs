@@ -245,7 +245,7 @@ impl Front {
         }))
     }
 
-    /// Has the second server take the writes in place of the first, as planned.
+    /// Switches the writes from the first server to the second, as planned.
     fn switch_over(&self, way: Way, pair: &Pair) -> Result<()> {
         match way {
             Way::Direct => pair.hand_over(),

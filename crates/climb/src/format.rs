@@ -36,7 +36,7 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// So many decimals: `1.42`.
+/// Number with this many decimals: `1.42`.
 fn decimals(value: f64, places: usize) -> String {
     if value.is_finite() {
         format!("{value:.places$}")

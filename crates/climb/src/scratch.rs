@@ -73,7 +73,7 @@ impl Drop for Scratch {
     }
 }
 
-/// So many random bytes from the kernel, as hexadecimal digits.
+/// Random bytes from the kernel, at most 32, as hexadecimal digits.
 pub(crate) fn random_hex(bytes: usize) -> Result<String> {
     let mut buffer = [0_u8; 32];
     let bytes = &mut buffer[..bytes.min(32)];

@@ -130,12 +130,12 @@ impl Dsn {
         }
     }
 
-    /// As `load --target` takes it; the command gets the password in its environment.
+    /// Form that `load --target` takes; the command gets the password in its environment.
     pub(crate) fn for_load(&self, command: &mut Command) -> String {
         self.with_password_in(command, Form::Whole)
     }
 
-    /// As `pool --backend` takes it, without a schema; the command gets the password in its
+    /// Form that `pool --backend` takes, without a schema; the command gets the password in its
     /// environment.
     pub(crate) fn for_pool(&self, command: &mut Command) -> String {
         self.with_password_in(command, Form::WithoutSchema)

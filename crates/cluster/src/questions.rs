@@ -304,7 +304,7 @@ fn read_galera(variables: &Named<'_>, status: &Named<'_>) -> Result<Report, Stri
     })
 }
 
-/// Off is 0 or OFF; MariaDB 12 has grades of `read_only` that are none of these.
+/// True unless 0 or OFF; MariaDB 12 has grades of `read_only` that are none of these.
 fn is_on(value: &str) -> bool {
     !["0", "OFF", ""].contains(&value)
 }

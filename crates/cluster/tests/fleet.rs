@@ -148,7 +148,7 @@ impl World {
         (!keys.is_empty()).then(|| keys[self.random.index(keys.len())])
     }
 
-    /// A pool is gone: its idle connections end at once, the others with their statements.
+    /// Removes a pool: its idle connections end at once, the others with their statements.
     fn kill_pool(&mut self, key: usize) {
         self.pools.remove(&key);
         for connection in self.server.connections.values_mut() {

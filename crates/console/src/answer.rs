@@ -67,7 +67,7 @@ impl Wrong {
         }
     }
 
-    /// The text is none that can be run.
+    /// Error of a text that is none that can be run.
     pub(crate) fn syntax(words: impl Into<String>) -> Wrong {
         Wrong {
             code: errors::PARSE_ERROR,
@@ -128,7 +128,7 @@ pub(crate) struct Answer<'o> {
 }
 
 impl<'o> Answer<'o> {
-    /// One that begins with the packet of this number.
+    /// Answer that begins with the packet of this number.
     pub(crate) fn new(out: &'o mut Vec<u8>, seq: u8, form: Form, held: &'o mut Held) -> Answer<'o> {
         Answer {
             start: out.len(),

@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
         words.iter().any(|word| self.is(at, word))
     }
 
-    /// The text ends in front of this token.
+    /// Checks that the text ends in front of this token.
     fn ends(&self, at: usize) -> Result<(), Wrong> {
         match self.tokens.get(at) {
             None => Ok(()),

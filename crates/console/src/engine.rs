@@ -307,7 +307,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Does something that a client may not, without a limit of time.
+    /// Runs work that a client may not do, without a limit of time.
     fn own(&self, work: impl FnOnce() -> rusqlite::Result<()>) -> Result<(), Wrong> {
         self.watch.own.store(true, Ordering::Relaxed);
         let done = work();

@@ -168,7 +168,8 @@ pub trait Source: Send + Sync + 'static {
     /// True if SET may name this setting.
     fn is_setting(&self, name: &str) -> bool;
 
-    /// Does what an administrator of this name wants, and says what was done.
+    /// Carries out the action that an administrator of this name wants; returns the words of what
+    /// was done.
     ///
     /// # Errors
     /// A sentence that says why it cannot be done.
@@ -227,7 +228,7 @@ impl Site {
         open.retain(|other| other.number != number);
     }
 
-    /// A connection has logged in.
+    /// Notes that a connection has logged in.
     pub(crate) fn note_login(&self, number: u32) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let found = open.iter_mut().find(|other| other.number == number);

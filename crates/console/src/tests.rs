@@ -543,7 +543,7 @@ fn rows_of(engine: &Engine, text: &str) -> Result<Vec<Vec<String>>, Wrong> {
     run(engine, text, &Arc::default()).map(|(answer, _)| read_rows(answer))
 }
 
-/// Why a text has no rows: the number and the sentence.
+/// Error of a text without rows: its number and sentence.
 fn refused(engine: &Engine, text: &str) -> (u16, String) {
     let Wrong { code, words } = rows_of(engine, text).unwrap_err();
     (code.code, words)

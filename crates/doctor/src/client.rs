@@ -125,7 +125,7 @@ impl Client {
         self.link
     }
 
-    /// The server is on this host: a Unix socket, or a loopback address.
+    /// True if the server is on this host: a Unix socket, or a loopback address.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.is_local

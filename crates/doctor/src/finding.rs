@@ -194,7 +194,7 @@ impl Finding {
         }
     }
 
-    /// With numbers that are bytes.
+    /// Finding whose numbers are bytes.
     #[must_use]
     pub fn in_bytes(mut self) -> Finding {
         self.in_bytes = true;
@@ -210,14 +210,14 @@ impl Finding {
         }
     }
 
-    /// With the reason why it matters.
+    /// Finding with the reason why it matters.
     #[must_use]
     pub fn why(mut self, why: impl Into<String>) -> Finding {
         self.why = why.into();
         self
     }
 
-    /// With what is to be done, said only where something is.
+    /// Finding with what is to be done, said only where something is.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Finding {
         if matches!(self.status, Status::Fail | Status::Warn) {
@@ -226,7 +226,7 @@ impl Finding {
         self
     }
 
-    /// With the settings that close the gap; their commands are the remedy.
+    /// Finding with the settings that close the gap; their commands are the remedy.
     #[must_use]
     pub fn settings(mut self, settings: Vec<Setting>) -> Finding {
         let commands: Vec<String> = settings.iter().map(Setting::command).collect();

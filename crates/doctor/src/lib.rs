@@ -129,7 +129,7 @@ fn status(findings: &[Finding], facts: &Facts, question: &Question) -> u8 {
     }
 }
 
-/// This host, and the server that is named.
+/// Facts of this host, and of the server that is named.
 fn gather(target: Option<&Target>, server_pid: Option<u64>, files: &Files) -> Facts {
     let (mut server, mut missing) = (None, Vec::new());
     if let Some(target) = target {

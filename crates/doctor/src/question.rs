@@ -84,7 +84,7 @@ impl Role {
         u64::from(self.has_clients()) + u64::from(far)
     }
 
-    /// In words.
+    /// Role in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

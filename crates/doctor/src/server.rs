@@ -116,7 +116,7 @@ fn account(client: &mut Client, target: &Target) -> String {
     format!("{}@{}", quoted(user), quoted(host))
 }
 
-/// The session's value is what this account may have, where it may have less than others.
+/// Reads what this account may have from the session's value, where it may have less than others.
 fn account_limit(client: &mut Client, server: &mut Server) {
     let rows = client
         .query("SELECT @@session.max_user_connections")
@@ -155,7 +155,7 @@ fn checkpoint_age(client: &mut Client, server: &Server) -> Result<Fact, Failure>
     Ok(age_in_status(&text))
 }
 
-/// From the lines `Log sequence number 123` and `Last checkpoint at 45`.
+/// Age of the checkpoint by the lines `Log sequence number 123` and `Last checkpoint at 45`.
 fn age_in_status(text: &str) -> Fact {
     let number = |name: &str| -> Fact {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -63,7 +63,7 @@ pub fn text(path: &Path, bytes_max: u64) -> Result<String, Unread> {
     whole_text(regular(path)?, bytes_max)
 }
 
-/// The text of whatever it is, be it a pipe: it is waited for.
+/// Reads the text of whatever it is, be it a pipe: it is waited for.
 ///
 /// # Errors
 /// As [`text`].

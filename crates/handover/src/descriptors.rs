@@ -37,7 +37,7 @@ pub struct Peer {
     pub uid: u32,
 }
 
-/// This process, as the other end sees it.
+/// Identity of this process, as the other end sees it.
 #[must_use]
 pub fn own() -> Peer {
     Peer {
@@ -148,8 +148,8 @@ pub fn receive(
     }
 }
 
-/// Nothing more can be sent to this end: what is there can still be received, and whoever sends
-/// from now on gets an error. So it is certain afterwards what the other end could say.
+/// Stops receiving on this end: what is there can still be read, and whoever sends from now on gets
+/// an error. So it is certain afterwards what the other end could say.
 ///
 /// # Errors
 /// The system's error.

@@ -86,7 +86,7 @@ impl Connection {
         }
     }
 
-    /// Does what can be done without waiting.
+    /// Carries on with what can be done without waiting.
     pub(crate) fn go_on(
         &mut self,
         (site, names): (&mut impl Site, &Names),

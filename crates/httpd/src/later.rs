@@ -31,7 +31,7 @@ impl Later {
         Ok(Later { jobs, made })
     }
 
-    /// Has an answer made for the connection of this number. `false` where too many wait.
+    /// Queues an answer to be made for the connection of this number. `false` where too many wait.
     pub(crate) fn make(&self, number: u64, job: Job) -> bool {
         self.jobs.try_send((number, job)).is_ok()
     }

@@ -217,7 +217,7 @@ pub trait Site {
         None
     }
 
-    /// A moment has passed.
+    /// Called when a moment has passed.
     fn tick(&mut self) {}
 }
 

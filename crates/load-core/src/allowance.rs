@@ -14,7 +14,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// So many events; 0 is without end, as on the command line.
+    /// Allowance of this many events; 0 is without end, as on the command line.
     pub fn new(events: u64) -> Allowance {
         Allowance {
             left: (events > 0).then(|| AtomicU64::new(events)),

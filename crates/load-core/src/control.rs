@@ -34,7 +34,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// This group's part of `whole`.
+    /// Part of `whole` that is this group's.
     pub fn of(self, whole: u32) -> u32 {
         whole / self.groups + u32::from(self.group < whole % self.groups)
     }

@@ -108,7 +108,7 @@ impl Fault {
         }
     }
 
-    /// A connection was not ready in time; `which` step of opening it was not over.
+    /// Fault of a connection that was not ready in time; `which` step of opening it was not over.
     pub fn timeout(which: Step, seconds: u64) -> Fault {
         let what = match which {
             Step::Connect => "the server did not accept the connection",

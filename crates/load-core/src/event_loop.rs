@@ -60,9 +60,9 @@ pub trait Turns: Sized {
     fn obey(&mut self);
     /// Handles an event of a socket of its own.
     fn on_event(&mut self, event: &Event);
-    /// An event on this socket will follow soon.
+    /// Announces an event on this socket that will follow soon.
     fn announce(&self, _socket: Key) {}
-    /// Does the work that is due besides events.
+    /// Works on what is due besides events.
     fn turn(&mut self);
     /// True if the group has nothing left to do.
     fn is_over(&self) -> bool;

@@ -23,7 +23,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// From what is wanted and this machine; 0 groups leave their number open.
+    /// Layout for what is wanted and this machine; 0 groups leave their number open.
     pub fn choose(connections: u32, groups: u32, descriptors: Option<u64>) -> Layout {
         let limit = descriptors::raise_limit().soft;
         let cores = thread::available_parallelism().map_or(1, |n| n.get());

@@ -103,7 +103,7 @@ impl Opener {
         Some(slot)
     }
 
-    /// One that keeps to the connect rate: lost, parked, or never opened.
+    /// Next slot that keeps to the connect rate: lost, parked, or never opened.
     fn next_paced(&mut self, now: Time) -> Option<ConnectionSlot> {
         let is_again = self.again.next_due() <= now;
         let is_any = is_again || self.fresh > 0 || !self.parked.is_empty();
@@ -140,7 +140,7 @@ impl Opener {
         paced.min(self.returning.next_due())
     }
 
-    /// A slot is connected and logged in.
+    /// Counts a slot that is connected and logged in.
     pub fn opened(&mut self) {
         self.in_flight -= 1;
         self.failures_in_row = 0;
@@ -171,7 +171,7 @@ impl Opener {
         self.out -= 1;
     }
 
-    /// An open connection was lost: it is to be opened again, at the connect rate.
+    /// Queues a lost connection to be opened again, at the connect rate.
     pub fn lost(&mut self, slot: ConnectionSlot, now: Time) {
         self.closed();
         let slot = ConnectionSlot {
@@ -182,7 +182,7 @@ impl Opener {
         self.put_again(now, slot);
     }
 
-    /// An open connection was closed by us.
+    /// Counts an open connection that was closed by us.
     pub fn closed(&mut self) {
         self.out -= 1;
     }

@@ -109,7 +109,7 @@ impl Transport {
         Ok(Transport { sock, tls })
     }
 
-    /// To be watched, and asked how the connecting went.
+    /// Socket, to be watched, and asked how the connecting went.
     pub fn sock(&self) -> &OwnedFd {
         &self.sock
     }

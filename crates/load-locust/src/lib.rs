@@ -40,7 +40,7 @@ use zmtp::Dealer;
 
 /// Runner of the users of one class.
 pub trait Runner {
-    /// Has so many users from now on, or as many as it can.
+    /// Sets the number of users, or as many as it can have.
     fn order(&mut self, users: u32);
     /// Hears its groups until then, for a short while at most.
     fn listen(&mut self, until: Time);

@@ -300,7 +300,7 @@ impl Client {
         self.send(net, &out)
     }
 
-    /// The socket can be written: a connection stands or has failed, or there is room again.
+    /// Handles a writable socket: a connection stands or has failed, or there is room again.
     pub(super) fn on_writable(&mut self, net: &mut RealNet) -> Result<(), Fault> {
         let is_connecting = matches!(self.state, State::Connecting);
         if is_connecting && self.open_further(net)? == Handshake::Waits {
@@ -311,7 +311,7 @@ impl Client {
         self.send(net, &unsent)
     }
 
-    /// The socket is connected, or has failed to be; the handshake goes on, where there is one.
+    /// Carries on with the handshake of a socket that is connected; fails if it is not.
     fn open_further(&mut self, net: &mut RealNet) -> Result<Handshake, Fault> {
         let connected = net.connected(self.transport.sock());
         connected.map_err(|e| Fault::system(&e))?;

@@ -271,7 +271,7 @@ impl Stage {
         self.timers.next_due().min(expiry).min(arrival)
     }
 
-    /// Does the work that is due besides events of sockets.
+    /// Works on what is due besides events of sockets.
     fn turn(&mut self) {
         let now = Time::now();
         while let Some((_, wake)) = self.timers.take(now) {
@@ -344,7 +344,7 @@ impl Stage {
             .map_or(Phase::Ended, |user| user.phase)
     }
 
-    /// Does what a user asks for; an answer if there is one at once.
+    /// Serves what a user asks for; returns an answer if there is one at once.
     fn serve(&mut self, user: u32, request: Request) -> Option<Reply> {
         match request {
             Request::Next => self.next(user),
@@ -436,8 +436,7 @@ impl Stage {
         self.vacant.push(user);
     }
 
-    /// So many users have to end, each with the event that it is in; those that wait for one end
-    /// now.
+    /// Ends this many users, each with the event that it is in; those that wait for one end now.
     fn end_some(&mut self, surplus: u32) {
         self.surplus = surplus;
         while self.surplus > 0 {
@@ -457,7 +456,7 @@ impl Stage {
             .get_or_insert_with(|| format!("`{function}' function failed: {reason}"));
     }
 
-    /// A user's event is over, if it ran one; begins another.
+    /// Ends a user's event, if it ran one; begins another.
     fn next(&mut self, user: u32) -> Option<Reply> {
         let now = Time::now();
         if self.phase(user) == Phase::Busy {
@@ -700,7 +699,7 @@ impl Stage {
         Some(client)
     }
 
-    /// A connection has ended by itself.
+    /// Handles a connection that has ended by itself.
     fn lose(&mut self, number: u32, fault: Fault) {
         let Some(client) = self.close(number) else {
             return;
@@ -798,7 +797,7 @@ impl Stage {
         self.sent(line, sent)
     }
 
-    /// A question was sent, or could not be.
+    /// Answer to a question that could not be sent; `None` if it was.
     fn sent(&mut self, line: u32, sent: Result<(), Fault>) -> Option<Reply> {
         let fault = sent.err()?;
         if fault.code < 1000 {
@@ -1121,7 +1120,7 @@ impl Group {
         })
     }
 
-    /// After an error of the script nobody goes on to the end.
+    /// True after an error of the script: nobody goes on to the end.
     fn is_broken(&self) -> bool {
         self.stage.fatal.is_some()
     }

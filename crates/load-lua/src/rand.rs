@@ -65,7 +65,7 @@ impl Xoroshiro {
         result
     }
 
-    /// From 0 to just below 1, in steps of 2^-52.
+    /// Number from 0 to just below 1, in steps of 2^-52.
     fn unit(&mut self) -> f64 {
         f64::from_bits(0x3FF << 52 | self.next() >> 12) - 1.0
     }
@@ -84,8 +84,8 @@ pub(super) struct Generators {
 }
 
 impl Generators {
-    /// For `count` connections from number `first` on. Group `part` of `parts` shares the numbers
-    /// of `unique` with the others; `start` is where all begin.
+    /// Generators for `count` connections from number `first` on. Group `part` of `parts` shares
+    /// the numbers of `unique` with the others; `start` is where all begin.
     pub(super) fn new(
         shape: Shape,
         seed: u64,
@@ -108,7 +108,7 @@ impl Generators {
         }
     }
 
-    /// Draws are those of this connection of the group from now on.
+    /// Makes draws those of this connection of the group from now on.
     pub(super) fn turn_to(&self, connection: u32) {
         self.current.set(connection as usize);
     }

@@ -174,7 +174,7 @@ impl Connection {
         self.sent_at
     }
 
-    /// From when on its patience counts: the intended start of what it waits for.
+    /// Moment from which its patience counts: the intended start of what it waits for.
     pub(crate) fn asked_at(&self) -> Time {
         if self.is_opening() {
             self.slot.asked_at
@@ -214,7 +214,7 @@ impl Connection {
         }
     }
 
-    /// The socket can be written: a connection stands or has failed, or there is room again.
+    /// Handles a writable socket: a connection stands or has failed, or there is room again.
     pub(crate) fn on_writable(&mut self, context: &mut Context) -> Result<(), Fault> {
         if matches!(self.state, State::Connecting) {
             if self.open_further(context)? == Handshake::Waits {
@@ -229,7 +229,7 @@ impl Connection {
         self.send_rest(context)
     }
 
-    /// The socket is connected, or has failed to be; the handshake goes on, where there is one.
+    /// Carries on with the handshake of a socket that is connected; fails if it is not.
     fn open_further(&mut self, context: &mut Context) -> Result<Handshake, Fault> {
         let connected = context.net.connected(self.transport.sock());
         connected.map_err(|e| Fault::system(&e))?;
@@ -382,7 +382,7 @@ impl Connection {
         Ok(has_ended)
     }
 
-    /// The reply has ended: counts the statement and sends the next one.
+    /// Counts the statement of a complete reply and sends the next one.
     fn finish(&mut self, context: &mut Context, outcome: Outcome) -> Result<(), Fault> {
         let now = Time::now();
         let again = match self.state {
@@ -497,8 +497,8 @@ impl Connection {
         self.send_command(context, shape, now)
     }
 
-    /// The event has run to its end. One that is many rows counts as many events, and all but the
-    /// last have cost nothing.
+    /// Counts an event that has run to its end. One that is many rows counts as many events, and
+    /// all but the last have cost nothing.
     fn count_event(&mut self, context: &mut Context, now: Time) {
         let weight = context.plan.script.weight(&self.event);
         let latency = now.since(self.slot.event_at);
@@ -512,7 +512,8 @@ impl Connection {
         self.is_leaving |= context.plan.script.ends_life(self.slot.events);
     }
 
-    /// Nothing more is asked of the server for now, so there is nothing to be asked again.
+    /// Rests, nothing more being asked of the server for now, so that there is nothing to be asked
+    /// again.
     fn rest(&mut self, context: &mut Context) {
         self.slot.repeats = 0;
         if self.is_executing() {

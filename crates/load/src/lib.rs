@@ -66,7 +66,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Does what `args` say. `stop` is set from outside (by a signal) to end a run early, with the
+/// Runs what `args` say. `stop` is set from outside (by a signal) to end a run early, with the
 /// report of what was measured until then.
 ///
 /// The status is 0 when it ran (also with failed statements), 1 when it could not, 2 for bad
@@ -92,7 +92,7 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     status(args, result)
 }
 
-/// Does what `args` say of long connections, until `stop` is set from outside or the time is over.
+/// Runs what `args` say of long connections, until `stop` is set from outside or the time is over.
 /// The status is 0 when it ran, whatever came; 1 when it could not; 2 for options that make no
 /// sense; the reason is on stderr.
 #[must_use]

@@ -40,7 +40,7 @@ impl Manner {
         self.dialect != Dialect::Load
     }
 
-    /// Statements are counted by their first word, as 0.5 did, not by their reply.
+    /// True if statements are counted by their first word, as 0.5 did, not by their reply.
     pub(crate) fn counts_by_text(&self) -> bool {
         self.dialect == Dialect::Old
     }

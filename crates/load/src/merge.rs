@@ -44,7 +44,7 @@ pub struct MergeArgs {
     html: Option<PathBuf>,
 }
 
-/// Does what `args` say. The status is 0 when it is done, 1 when a file cannot be used.
+/// Merges what `args` say. The status is 0 when it is done, 1 when a file cannot be used.
 #[must_use]
 pub fn run(args: &MergeArgs) -> ExitCode {
     match merge_files(args) {
@@ -198,7 +198,7 @@ fn add_histograms(all: &mut Histograms, run: &Histograms) -> Result<(), String> 
     Ok(())
 }
 
-/// Statements are the same where their texts are.
+/// Adds the statements of a run: they are the same where their texts are.
 fn add_statements<'a>(
     all: &mut Summary,
     run: impl Iterator<Item = &'a OfStatement>,
@@ -252,7 +252,7 @@ fn settle(all: &mut Summary) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds are those since each machine's own start.
+/// Adds the series of a run: seconds are those since each machine's own start.
 fn add_series(all: &mut Vec<Point>, run: Vec<Point>) {
     for (at, point) in run.into_iter().enumerate() {
         match all.get_mut(at) {

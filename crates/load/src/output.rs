@@ -41,7 +41,7 @@ pub(crate) struct Watchers {
 }
 
 impl Watchers {
-    /// As the options say.
+    /// Opens the outputs that the options name.
     ///
     /// # Errors
     /// A sentence that says what could not be opened.

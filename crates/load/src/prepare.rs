@@ -266,8 +266,8 @@ fn put_insert(
     next
 }
 
-/// Has the server read the tables, as sysbench's command of that name does: each whole by its key,
-/// and by its second index.
+/// Makes the server read the tables, as sysbench's command of that name does: each whole by its
+/// key, and by its second index.
 ///
 /// # Errors
 /// A sentence that says which table failed and in the server's words why.

@@ -188,7 +188,7 @@ fn moment(args: &LoadArgs, at: f64) -> String {
     }
 }
 
-/// In the open loop, the line of those that wait, and how many connections work.
+/// Appends the line of the open loop: those that wait, and how many connections work.
 fn put_queue(out: &mut String, args: &LoadArgs, at: f64, gauges: &Gauges) {
     if args.model.rate.is_some() {
         let Gauges {
@@ -210,8 +210,8 @@ pub(crate) struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    /// Of a checkpoint that was due `at` seconds after the start and came after `total_seconds`:
-    /// what has been counted since the last one.
+    /// Report of a checkpoint that was due `at` seconds after the start and came after
+    /// `total_seconds`: what has been counted since the last one.
     pub(crate) fn checkpoint(
         args: &LoadArgs,
         (at, total_seconds): (f64, f64),
@@ -235,7 +235,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Of the end.
+    /// Report of the end.
     pub(crate) fn last(args: &LoadArgs, measured: &'a Measured) -> Whole<'a> {
         let scope = Scope::of(args, measured);
         let front = match args.manner.histogram && args.manner.dialect != Dialect::Old {

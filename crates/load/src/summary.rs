@@ -140,7 +140,7 @@ impl Measured {
         })
     }
 
-    /// Of the whole run, from the first connection on.
+    /// Histogram of the whole run, from the first connection on.
     fn whole(&self, of: impl Fn(&Stats) -> &Histogram) -> Histogram {
         let mut all = Histogram::new();
         for stats in [&self.outside, &self.window, &self.drain] {

@@ -43,7 +43,7 @@ pub struct SysbenchArgs {
 
 const FAILED: u8 = 1;
 
-/// Does what sysbench would do with this line.
+/// Runs what sysbench would with this line.
 #[must_use]
 pub fn run(args: &SysbenchArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     let line = match Line::read(&args.words) {

@@ -182,7 +182,7 @@ fn rate_named(name: &str) -> Option<Rate> {
 }
 
 impl Checked {
-    /// For people.
+    /// Text for people.
     pub(crate) fn text(&self) -> String {
         let verdict = if self.crossed { "CROSSED" } else { "kept" };
         match self.value {

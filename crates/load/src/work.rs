@@ -51,7 +51,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Of a group with this part of the run, and this many connections of its own.
+    /// Work of a group with this part of the run, and this many connections of its own.
     pub(crate) fn new(model: &Model, part: Part, connections: u32, seed: u64) -> Work {
         // Connections count up from 0; groups count down from the end, so that none share numbers.
         let random = Random::new(seed, u64::MAX - u64::from(part.group));
@@ -137,7 +137,7 @@ impl Work {
         meant.map(|(key, _)| *key)
     }
 
-    /// All events have arrived.
+    /// Closes the arrivals, all events having arrived.
     pub(crate) fn close(&mut self) {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.close();

@@ -287,7 +287,7 @@ impl<S> Client<S> {
         self.ended = Ended::Connection;
     }
 
-    /// KILL has ended its statement before that was sent.
+    /// Notes that KILL has ended its statement before that was sent.
     pub(crate) fn interrupt(&mut self) {
         if self.ended == Ended::Nothing {
             self.ended = Ended::Statement;

@@ -22,13 +22,13 @@ impl Token {
         Token(u64::from(kind & 15) << 60 | u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// The kind it was made with.
+    /// Kind with which it was made.
     #[must_use]
     pub fn kind(self) -> u8 {
         (self.0 >> 60) as u8
     }
 
-    /// The key it was made with.
+    /// Key with which it was made.
     #[must_use]
     pub fn key(self) -> Key {
         #[expect(clippy::cast_possible_truncation, reason = "takes the halves apart")]
@@ -141,7 +141,7 @@ pub trait Net {
     /// Fills `bytes` with random ones, fit for nonces.
     fn random(&mut self, bytes: &mut [u8]);
 
-    /// For how long nothing has come from the peer's host, where it leaves unacknowledged what was
+    /// Time since anything has come from the peer's host, where it leaves unacknowledged what was
     /// sent again and again; `None` where it does not.
     fn unanswered(&self, _sock: &Self::Sock) -> Option<std::time::Duration> {
         None
@@ -154,8 +154,8 @@ pub trait Net {
     /// Asks no more where a sign of life has come.
     fn stop_probing(&mut self, _sock: &Self::Sock) {}
 
-    /// Has the peer hear a reset when this connection is closed, in place of an end in order; what
-    /// it has not been sent by then is dropped.
+    /// Makes the close of this connection a reset in place of an end in order; what has not been
+    /// sent by then is dropped.
     fn reset_on_close(&mut self, _sock: &Self::Sock) {}
 
     /// Bytes that the peer has sent and that it has been sent, as the kernel counts them; `None`

@@ -77,8 +77,8 @@ impl RealNet {
         })
     }
 
-    /// Has the kernel find peers whose host is gone: those accepted when they are probed
-    /// ([`Net::start_probing`]), and those dialled.
+    /// Sets the keepalive by which the kernel finds peers whose host is gone: of those accepted
+    /// when they are probed ([`Net::start_probing`]), and of those dialled.
     pub fn keep_alive(&mut self, accepted: Option<Keepalive>, dialled: Option<Keepalive>) {
         self.keepalive = (accepted, dialled);
     }
@@ -137,7 +137,7 @@ impl RealNet {
         Ok(())
     }
 
-    /// This group's own listeners, to be handed to another process.
+    /// Listeners of this group, to be handed to another process.
     pub fn own_listeners(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let all = self.listeners.iter();
         all.filter_map(|(listener, _)| match listener {
@@ -204,7 +204,7 @@ impl RealNet {
         Ok(epoll::add(&self.epoll, fd, data, flags)?)
     }
 
-    /// As [`Net::connect`], from a source address of the caller's choice.
+    /// Calls [`Net::connect`] from a source address of the caller's choice.
     ///
     /// # Errors
     /// As [`socket::dial`].

@@ -405,7 +405,7 @@ impl Records {
         Ok(Records::with_keys(version, suite, reading, writing))
     }
 
-    /// With these keys, of which this is the first use here.
+    /// Records with these keys, of which this is the first use here.
     fn with_keys(version: Version, suite: Suite, reading: Keys, writing: Keys) -> Records {
         Records {
             version,
@@ -502,7 +502,7 @@ impl Records {
         })
     }
 
-    /// Nothing is read or sealed any more, but for the alert.
+    /// Stops reading and sealing, but for the alert.
     pub fn give_up(&mut self) {
         self.is_over = true;
     }

@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// The kernel ends a table a moment after its thread.
+    /// Waits until the kernel has ended the table, a moment after its thread.
     fn take_in_the_end(right: &Right) {
         while !right.try_take() {
             thread::yield_now();

@@ -15,7 +15,7 @@ pub struct SkipVerification {
 }
 
 impl SkipVerification {
-    /// With the signatures that `provider` can check.
+    /// Verifier with the signatures that `provider` can check.
     #[must_use]
     pub fn new(provider: Arc<CryptoProvider>) -> SkipVerification {
         SkipVerification { provider }

@@ -247,13 +247,13 @@ fn tcp_info(socket: impl AsFd) -> Option<libc::tcp_info> {
     (result == 0).then_some(info)
 }
 
-/// For how long nothing has come from the peer.
+/// Time since anything has come from the peer.
 fn silence(info: &libc::tcp_info) -> Duration {
     let millis = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
     Duration::from_millis(millis.into())
 }
 
-/// For how long nothing has come from the peer, where it has not acknowledged what was sent again
+/// Time since anything has come from the peer, where it has not acknowledged what was sent again
 /// and again; `None` where it has, or where that cannot be told (a Unix socket).
 #[must_use]
 pub fn unanswered(socket: impl AsFd) -> Option<Duration> {
@@ -269,7 +269,7 @@ pub fn bytes(socket: impl AsFd) -> Option<(u64, u64)> {
     Some((info.tcpi_bytes_received, info.tcpi_bytes_acked))
 }
 
-/// Has the kernel probe the peer of an idle connection, and go on as `keepalive` says.
+/// Makes the kernel probe the peer of an idle connection as `keepalive` says.
 pub fn start_probing(socket: impl AsFd, keepalive: &Keepalive) {
     // A Unix socket has no such options, and no host to lose.
     let _ = keepalive.set(socket);

@@ -119,7 +119,7 @@ impl Tls {
         }
     }
 
-    /// The handshake is over: its secrets go on without rustls.
+    /// Takes the secrets of a complete handshake, and goes on without rustls.
     fn finish(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.stage, Stage::Failed) {
             Stage::Handshake(handshake) => {
@@ -431,7 +431,7 @@ pub struct Socket<'a, N: Net> {
 }
 
 impl<'a, N: Net> Socket<'a, N> {
-    /// For one call of rustls.
+    /// Socket for one call of rustls.
     pub fn new(net: &'a mut N, sock: &'a N::Sock) -> Self {
         Socket {
             net,

@@ -35,7 +35,7 @@ impl FoundRows {
         (self.0 < Self::UNKNOWN).then_some(self.0)
     }
 
-    /// It is this number; `None`: not known.
+    /// Sets the number; `None`: not known.
     pub fn set(&mut self, rows: Option<u64>) {
         self.0 = rows.unwrap_or(Self::UNKNOWN);
     }

@@ -41,7 +41,7 @@ impl Hash for GlobalDefaults {
 }
 
 impl GlobalDefaults {
-    /// Nothing is known but which variables there are; `names` are sorted.
+    /// Globals of which nothing but the names is known; `names` are sorted.
     #[must_use]
     pub fn named(names: Vec<Text>) -> GlobalDefaults {
         GlobalDefaults(Arc::new(Globals {
@@ -50,8 +50,8 @@ impl GlobalDefaults {
         }))
     }
 
-    /// These variables with other values, in the order of the names; `None` where nothing has
-    /// changed.
+    /// Globals with the same names and other values, in the order of the names; `None` where
+    /// nothing has changed.
     #[must_use]
     pub fn with(&self, values: Vec<Option<Text>>, init_connect: Text) -> Option<GlobalDefaults> {
         let old = &self.0;

@@ -34,7 +34,7 @@ impl Default for LastGtid {
 }
 
 impl LastGtid {
-    /// Another one was reported.
+    /// Stores another reported one.
     pub fn set(&mut self, value: &[u8]) {
         self.len = None;
         if let Some(room) = self.text.get_mut(..value.len()) {
@@ -72,7 +72,7 @@ pub fn may_have_written(statement: &Statement, code: u16) -> bool {
     }
 }
 
-/// A client's statement has failed with this error.
+/// Forgets a client's number where this error of a statement leaves it in doubt.
 pub fn doubt<Key: Ord>(
     gtids: &mut BTreeMap<Key, LastGtid>,
     client: Key,

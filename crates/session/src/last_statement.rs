@@ -175,7 +175,7 @@ impl LastStatement {
         }
     }
 
-    /// Has come with its backend.
+    /// Takes what has come with its backend from another process.
     pub fn came_with_backend(&mut self, there: OnItsBackend) {
         self.pending.warnings = there.warnings;
         self.pending.changed = there.changed;
@@ -205,7 +205,7 @@ impl LastStatement {
         }
     }
 
-    /// Its backend is gone: what was to be read back there is lost, LAST_INSERT_ID() too.
+    /// Gives up what was to be read back from a lost backend, LAST_INSERT_ID() too.
     pub fn lose_backend(&mut self) {
         if self.pending.changed.contains(Properties::INSERT_ID) {
             self.insert_id = LOST_INSERT_ID;
@@ -219,17 +219,17 @@ impl LastStatement {
         self.valid.contains(what)
     }
 
-    /// Its client's backend has no more of this, or it is not to be asked there.
+    /// Marks these as not to be asked on its client's backend, which has no more of them.
     pub fn invalidate(&mut self, what: Reads) {
         self.valid = self.valid.without(what);
     }
 
-    /// Its client's backend has this as its own connection would have it.
+    /// Marks these as valid on its client's backend, as on a connection of its own.
     pub fn own(&mut self, what: Reads) {
         self.valid = self.valid.union(what);
     }
 
-    /// Its client has got another backend.
+    /// Marks all as invalid, its client having got another backend.
     pub fn moved(&mut self) {
         self.valid = Reads::default();
     }
@@ -268,12 +268,12 @@ impl LastStatement {
         self.kept().is_some() || self.found_rows.get().is_none() || self.row_count.get().is_none()
     }
 
-    /// Nobody will know their words any more.
+    /// Gives up the conditions' words, which nobody will know any more.
     pub fn lose_conditions(&mut self) {
         (self.kept, self.lost) = (None, true);
     }
 
-    /// There are none any more.
+    /// Clears the conditions.
     pub fn forget_conditions(&mut self) {
         self.none_kept();
         // Nor are there any among what is being read back.
@@ -326,7 +326,7 @@ impl LastStatement {
         self.keep(some.then(|| charged(kept, meter)));
     }
 
-    /// So many have been read back.
+    /// Stores the number of conditions read back.
     fn count_conditions(&mut self, count: u16) {
         if self.read_back == ReadBack::Wanted {
             self.conditions = count;
@@ -341,7 +341,7 @@ impl LastStatement {
         }
     }
 
-    /// There are none, or they are still to be read.
+    /// Clears the retained conditions: there are none, or they are still to be read.
     fn none_kept(&mut self) {
         (self.kept, self.lost) = (None, false);
     }
@@ -349,13 +349,13 @@ impl LastStatement {
 
 /// Events.
 impl LastStatement {
-    /// A statement of its client goes to a backend.
+    /// Notes that a statement of its client goes to a backend.
     pub fn sent(&mut self) {
         self.read_back = ReadBack::Wanted;
         self.number = self.number.wrapping_add(1);
     }
 
-    /// The pool has answered a command itself, which leaves this ROW_COUNT() and nothing else.
+    /// Notes a command answered locally, which leaves this ROW_COUNT() and nothing else.
     pub fn answered(&mut self, row_count: i64) {
         self.row_count = RowCount(row_count);
         self.invalidate(COUNTS);
@@ -379,8 +379,8 @@ impl LastStatement {
         self.invalidate(Reads::DIAGNOSTICS);
     }
 
-    /// A KILL was answered, well or with an error. One that goes well keeps the conditions before
-    /// it on MariaDB, and clears them on MySQL (seen on 10.11 and 9.7).
+    /// Notes an answered KILL. One that goes well keeps the conditions before it on MariaDB, and
+    /// clears them on MySQL (seen on 10.11 and 9.7).
     pub fn answered_kill(&mut self, went: bool, mysql: bool) {
         if went && !mysql {
             return self.answered_uncounted(0);
@@ -392,8 +392,8 @@ impl LastStatement {
         }
     }
 
-    /// The pool has answered its client's command with an error of its own, which no backend shows:
-    /// the conditions of the statement before are gone, and nobody knows its own in the client's
+    /// Notes an error of the pool's own for its client's command, which no backend shows: the
+    /// conditions of the statement before are gone, and nobody knows its own in the client's
     /// character set.
     pub fn failed_by_pool(&mut self) {
         // What is still to be read of the statement before is not asked for any more.
@@ -416,7 +416,7 @@ impl LastStatement {
         )
     }
 
-    /// The pool has answered the same statement, sent again, with the same error.
+    /// Notes the pool's error for the same statement, sent again.
     pub fn failed_again(&mut self) {
         self.row_count = RowCount::NONE;
         self.conditions = 1;
@@ -435,7 +435,7 @@ impl LastStatement {
         self.invalidate(Reads::DIAGNOSTICS);
     }
 
-    /// That has failed, which is the error of its client's statement.
+    /// Notes that it has failed, which is the error of its client's statement.
     pub fn failed_ahead(&mut self, summary: &ReplySummary) {
         self.pending.failed = true;
         self.pending.warnings = true;
@@ -449,7 +449,7 @@ impl LastStatement {
         };
     }
 
-    /// A statement has ended.
+    /// Takes what an ended statement leaves.
     pub fn ended(&mut self, ended: &Ended<'_>) {
         let Ended {
             statement,

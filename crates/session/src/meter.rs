@@ -29,7 +29,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// So many bytes of a meter.
+    /// Charge of this many bytes of a meter.
     pub fn new(meter: &Meter, bytes: usize) -> Charge {
         let mut charge = Charge::default();
         charge.set(meter, bytes);

@@ -22,7 +22,7 @@ pub const OWN_COMMANDS_MAX: u8 = 200;
 pub struct OwnCommands(u8);
 
 impl OwnCommands {
-    /// One more was answered; `false` when that is more than there may be.
+    /// Counts one more answer; `false` when that is more than there may be.
     #[must_use]
     pub fn note(&mut self) -> bool {
         self.0 = self.0.saturating_add(1);

@@ -48,17 +48,17 @@ impl OwnWrites {
         self.sources.is_empty() && !self.is_unsure()
     }
 
-    /// Something may have been written, and was not reported.
+    /// Notes a write that may have happened and was not reported.
     pub fn doubt(&mut self) {
         self.is_unsure = true;
     }
 
-    /// Something may have been written that no replica is told of.
+    /// Notes a write that may have happened and that no replica is told of.
     pub fn lose(&mut self) {
         self.is_lost = true;
     }
 
-    /// MariaDB has reported this `last_gtid`: domain, server and number.
+    /// Adds a `last_gtid` that MariaDB has reported: domain, server and number.
     pub fn note_gtid(&mut self, gtid: &[u8]) {
         let parts = std::str::from_utf8(gtid).ok();
         let parts = parts.and_then(|text| text.split_once('-'));
@@ -78,7 +78,7 @@ impl OwnWrites {
         }
     }
 
-    /// MySQL has reported this block: an encoding, and a set of numbers as text.
+    /// Adds a block that MySQL has reported: an encoding, and a set of numbers as text.
     pub fn note_set(&mut self, block: &[u8]) {
         let text = block.get(1..).and_then(|body| {
             let mut reader = wire::packet::Reader::new(body);

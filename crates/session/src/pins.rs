@@ -128,7 +128,7 @@ impl PinReason {
 /// Something that is dropped when the statement has ended for which it was made, however that ends:
 /// with an answer, with its client, or with its backend.
 pub trait Guard: fmt::Debug {
-    /// The statement has been answered so; that of several, its last one has.
+    /// Takes the reply to the statement; that of several, to its last one.
     fn answered(&mut self, _summary: &ReplySummary) {}
 }
 
@@ -290,7 +290,7 @@ impl Pins {
         pins.add(reason, name, &Text::default(), since).0
     }
 
-    /// The command goes out: what it takes counts from now on. Gives the reasons that are new.
+    /// Starts the pins of the command that goes out. Returns the reasons that are new.
     pub fn sent(&mut self, now: u64) -> Vec<PinReason> {
         let Some(pins) = &mut self.0 else {
             return Vec::new();
@@ -323,7 +323,7 @@ impl Pins {
         reasons
     }
 
-    /// The statement is answered: what it gave back has ended.
+    /// Ends what the answered statement gave back.
     pub fn answered(&mut self, summary: &ReplySummary) {
         let Some(pins) = &mut self.0 else { return };
         if let Some(mut plan) = pins.running.take() {
@@ -368,7 +368,7 @@ impl Pins {
             && (some(PinCause::UserLock) || some(PinCause::VariableInUse))
     }
 
-    /// It is to be asked, now that something has happened meanwhile.
+    /// Marks it to be asked, now that something has happened meanwhile.
     pub fn ask_again(&mut self) {
         if let Some(pins) = &mut self.0 {
             pins.asks = true;
@@ -479,8 +479,8 @@ impl PinList {
         }
     }
 
-    /// Tables have other names, if the statement has succeeded. One that failed half-way, or that
-    /// may have meant another case of a name, leaves it open which.
+    /// Gives tables their new names, if the statement has succeeded. One that failed half-way, or
+    /// that may have meant another case of a name, leaves it open which.
     fn rename(&mut self, tables: &[(Name, Name)], done: bool) {
         let Some(pin) = self.find(PinReason::Text(PinCause::TemporaryTable)) else {
             return;

@@ -363,7 +363,7 @@ impl UnderWay {
         executes && self.definition.session.schema != session.schema
     }
 
-    /// One that has not been sent, without a cursor.
+    /// Command that has not been sent, without a cursor.
     pub fn new(command: Command, id: u32, definition: Rc<Definition>) -> UnderWay {
         UnderWay {
             command,
@@ -429,7 +429,7 @@ impl Statements {
         self.list.push(held);
     }
 
-    /// The server has answered to a COM_STMT_PREPARE, with a header or an error.
+    /// Takes the server's answer to a COM_STMT_PREPARE, a header or an error.
     pub fn note_new(&mut self, id: u32, definition: Rc<Definition>, header: Option<Prepared>) {
         let Some(header) = header else {
             self.last = None;
@@ -473,8 +473,8 @@ impl Statements {
         }
     }
 
-    /// An execution of a statement is answered: its types stand, or the server could not read it
-    /// and goes by those from before it.
+    /// Keeps the types of an answered execution, or restores those from before it where the server
+    /// could not read them.
     pub fn settle_types(&mut self, id: u32, read: bool) {
         if let Some((of, before)) = self.replaced.take()
             && !read

@@ -307,7 +307,7 @@ impl Session {
         &self.user
     }
 
-    /// Has these user variables from now on.
+    /// Sets these user variables, in place of those before.
     pub fn set_user_variables(&mut self, user: UserVariables) {
         self.user = user;
     }
@@ -317,9 +317,9 @@ impl Session {
         self.user.get(name)
     }
 
-    /// This session with the parts of `other` that are no matter for how a text is read, and may
-    /// not be known whole yet or must stay as they are while a transaction is open: user variables,
-    /// the role, the clock and what a transaction depends on.
+    /// Session with the parts of `other` that are no matter for how a text is read, and may not be
+    /// known whole yet or must stay as they are while a transaction is open: user variables, the
+    /// role, the clock and what a transaction depends on.
     pub fn with_unread_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
         session.user = other.user.clone();
@@ -347,7 +347,7 @@ impl Session {
         (!schema.is_ascii() && !ours).then_some(schema)
     }
 
-    /// This session with the schema of `from` in place of such a one, and that.
+    /// Session with the schema of `from` in place of one as it was sent, and that one.
     pub fn without_schema_as_sent(&self, from: &Session) -> (Session, Option<&Text>) {
         let mut session = self.clone();
         let sent = self.schema_as_sent();
@@ -366,7 +366,7 @@ impl Session {
         schema || user
     }
 
-    /// Its character set is not that of its schema, as behind a reset.
+    /// Sets the character set to the global default in place of its schema's, as behind a reset.
     pub fn forget_schema_charset(&mut self) {
         for name in SCHEMA_VARIABLES {
             let known = self.defaults.value(name.as_bytes()).map(Text::from);
@@ -378,7 +378,7 @@ impl Session {
         }
     }
 
-    /// The default schema has been set: its character set is the session's.
+    /// Sets the default schema, whose character set is the session's.
     pub fn use_schema(&mut self, schema: Option<Text>) {
         self.schema = schema;
         self.variables.retain(|(name, _)| {

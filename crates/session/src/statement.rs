@@ -60,7 +60,7 @@ impl Conditions {
         matches!(self, Conditions::Asks | Conditions::AsksInWords)
     }
 
-    /// These where the server is sent other words, with the answers in them.
+    /// Conditions where the server is sent other words, with the answers in them.
     #[must_use]
     pub fn in_words(self) -> Conditions {
         match self {
@@ -198,8 +198,8 @@ pub enum Explanation {
 }
 
 impl Explanation {
-    /// Of several statements whose changes are reported at once behind them: the values are those
-    /// of that moment.
+    /// Explanation of several statements whose changes are reported at once behind them: the values
+    /// are those of that moment.
     #[must_use]
     pub fn and(self, other: Explanation) -> Explanation {
         match (self, other) {
@@ -209,7 +209,8 @@ impl Explanation {
         }
     }
 
-    /// Of a statement whose reply also reports what was `due` from statements before it.
+    /// Explanation of a statement whose reply also reports what was `due` from statements before
+    /// it.
     #[must_use]
     pub fn with_due(self, due: Option<Explanation>) -> Explanation {
         match (self, due) {

@@ -95,7 +95,7 @@ impl Transaction {
         });
     }
 
-    /// BEGIN is on its way to the server.
+    /// Notes that BEGIN is on its way to the server.
     pub fn note_begin_sent(&mut self) {
         self.begin_sent = true;
     }
@@ -125,14 +125,14 @@ impl Transaction {
         self.note(|told| told.announced = !statements.is_empty());
     }
 
-    /// A statement has used up what was announced, without a report of it.
+    /// Clears an announcement that a statement has used up without a report of it.
     pub fn announcement_used(&mut self) {
         self.note(|told| told.announced = false);
     }
 
-    /// A statement has failed, and this is the first OK behind it: whether the error has ended the
-    /// transaction, and the trackers do not say so, or say that what it began with is still to
-    /// come. Nothing of it counts any more.
+    /// Takes the first OK behind a failed statement: true if the error has ended the transaction,
+    /// and the trackers do not say so, or say that what it began with is still to come. Nothing of
+    /// it counts any more.
     pub fn rolled_back(&mut self) -> bool {
         let untold = self.ended && (self.tracked || self.announced);
         self.note(|told| {

@@ -47,12 +47,12 @@ impl<T: Copy> Hash for Uncompared<T> {
 pub struct Accepted(Uncompared<u64>);
 
 impl Accepted {
-    /// A backend of this epoch stands in the session.
+    /// Notes that a backend of this epoch stands in the session.
     pub fn note(&self, epoch: u64) {
         self.0.set(epoch);
     }
 
-    /// A backend did not take it.
+    /// Withdraws that, a backend not having taken it.
     pub fn withdraw(&self) {
         self.0.set(0);
     }

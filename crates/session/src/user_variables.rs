@@ -100,8 +100,8 @@ const NAMES_IN_COLUMNS: usize = 5;
 /// Longest text of them without the name.
 const COLUMNS_LEN_MAX: usize = 128;
 
-/// At most so many bytes are the columns that read these back. Each byte of a name may be a quote,
-/// which is written twice.
+/// Most bytes of the columns that read these back. Each byte of a name may be a quote, which is
+/// written twice.
 pub fn columns_len_max(names: &[Text]) -> usize {
     let of_one = |name: &Text| 2 * NAMES_IN_COLUMNS * name.len() + COLUMNS_LEN_MAX;
     names.iter().map(of_one).sum()

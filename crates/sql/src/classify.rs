@@ -284,7 +284,7 @@ macro_rules! set_of_bits {
                 Self(self.0 & !other.0)
             }
 
-            /// These where `wanted`, else none.
+            /// Itself where `wanted`, else none.
             #[must_use]
             pub const fn when(self, wanted: bool) -> Self {
                 if wanted { self } else { Self::NONE }
@@ -502,8 +502,8 @@ impl Statement {
         marks: Marks::NONE,
     };
 
-    /// This result where all stored code of the text is known to leave nothing that pins, and to
-    /// read nothing of the statement before (see [`stored::Verdict`]).
+    /// Result where all stored code of the text is known to leave nothing that pins, and to read
+    /// nothing of the statement before (see [`stored::Verdict`]).
     #[must_use]
     pub fn with_known_code(mut self) -> Self {
         self.causes.remove(PinCause::StoredCode);

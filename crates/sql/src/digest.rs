@@ -126,7 +126,7 @@ impl<'a, T: Take<'a>> Reader<'a, T> {
         }
     }
 
-    /// The last token has come.
+    /// Writes the last token, and returns the result.
     fn finish(mut self) -> T {
         if let Some(token) = self.last.take() {
             self.put(token, None);

@@ -149,23 +149,24 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The tokens so far may not be those that the server sees, or their texts not what they seem:
-    /// something is unterminated, or servers or character sets disagree about it. Final once the
-    /// iterator is at its end.
+    /// True if the tokens so far may not be those that the server sees, or their texts not what
+    /// they seem: something is unterminated, or servers or character sets disagree about it. Final
+    /// once the iterator is at its end.
     #[must_use]
     pub fn doubtful(&self) -> bool {
         self.miscut() || self.unread || self.hides || self.split
     }
 
-    /// The cut itself is doubtful: nothing can be said of the text. What is not read by any server
-    /// is no doubt about what it does, nor is a semicolon inside an executable comment, as long as
-    /// the caller asks [`Lexer::in_comment`] where a statement ends.
+    /// True if the cut itself is doubtful: nothing can be said of the text. nothing can be said of
+    /// the text. What is not read by any server is no doubt about what it does, nor is a semicolon
+    /// inside an executable comment, as long as the caller asks [`Lexer::in_comment`] where a
+    /// statement ends.
     #[must_use]
     pub fn miscut(&self) -> bool {
         self.doubt
     }
 
-    /// The tokens and their texts are what the server sees.
+    /// True if the tokens and their texts are what the server sees.
     #[must_use]
     pub fn certain(&self) -> bool {
         self.legible() && !self.unread
@@ -184,21 +185,21 @@ impl<'a> Lexer<'a> {
         self.unread
     }
 
-    /// The last token stands inside an executable comment. Servers of today refuse a statement that
-    /// ends there (MySQL 8.0 goes on behind its semicolon, outside of the comment).
+    /// True if the last token stands inside an executable comment. Servers of today refuse a
+    /// statement that ends there (MySQL 8.0 goes on behind its semicolon, outside of the comment).
     #[must_use]
     pub fn in_comment(&self) -> bool {
         self.inside
     }
 
-    /// Executable comments were met whose content is among the tokens, or may be: what is cut out
-    /// of the text between two tokens may be half of one.
+    /// True if executable comments were met whose content is among the tokens, or may be: what is
+    /// cut out of the text between two tokens may be half of one.
     #[must_use]
     pub fn has_executable(&self) -> bool {
         self.comments_run || self.versioned.is_some()
     }
 
-    /// An executable comment was met of which it is not known whether the server runs it.
+    /// True if an executable comment was met of which it is not known whether the server runs it.
     #[must_use]
     pub fn is_versioned(&self) -> bool {
         self.versioned.is_some()
@@ -430,7 +431,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// To the end of the line, also where that hides the end of an executable comment.
+    /// Skips to the end of the line, also where that hides the end of an executable comment.
     fn line_comment(&mut self) {
         while let Some(&byte) = self.sql.get(self.at) {
             if byte == 0 {

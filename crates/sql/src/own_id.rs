@@ -162,7 +162,7 @@ fn signed(number: i64, call: &str) -> Instead {
     Instead::Text(format!("IF(TRUE,{number},{call})"))
 }
 
-/// As the variables: unsigned, 21 characters.
+/// Expression of the variables' type: unsigned, 21 characters.
 fn unsigned(number: u32) -> String {
     let [a, b, c, d] = number.to_be_bytes();
     format!("INET_ATON('{a}.{b}.{c}.{d}')")

@@ -36,7 +36,7 @@ fn find_in(bytes: &[u8]) -> Option<&str> {
         })
 }
 
-/// These bytes, if they are a value.
+/// Value made of these bytes, if they are one.
 fn value(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     let is_hex = |part: &str| part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));

@@ -96,7 +96,7 @@ fn skip_type(reader: &mut Reader<'_>) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Values have the widths of parameters of prepared statements.
+/// Skips a value, which has the width of a parameter of a prepared statement.
 fn skip_value(reader: &mut Reader<'_>, kind: u8) -> Result<(), Malformed> {
     const WHAT: &str = "the value of a query attribute";
     let width = match kind {

@@ -270,7 +270,7 @@ pub fn program_name(payload: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// The proof's length takes one of three forms, by what was agreed.
+/// Reads a proof; its length takes one of three forms, by what was agreed.
 fn read_answer<'a>(reader: &mut Reader<'a>, capabilities: u32) -> Result<&'a [u8], Malformed> {
     if capabilities & cap::PLUGIN_AUTH_LENENC_DATA != 0 {
         reader.lenenc_bytes("an authentication answer")

@@ -296,7 +296,7 @@ enum Then {
 }
 
 impl State {
-    /// So many definitions are still to come, and then this.
+    /// State before this many more definitions, and then `then`.
     fn definitions(left: u64, then: Then) -> State {
         match (left, then) {
             (1.., then) => State::Definitions { left, then },

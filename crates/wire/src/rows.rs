@@ -89,7 +89,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// So many columns, none of which is defined.
+    /// Columns of this number, none of which is defined.
     #[must_use]
     pub fn new(count: u16) -> Columns {
         Columns {

@@ -193,10 +193,10 @@ pub fn take_schema(blocks: &mut Vec<u8>) -> Result<Vec<u8>, Malformed> {
     Ok(block)
 }
 
-/// For a client of [`Transactions::Bounds`]: takes the end of a transaction out of the `older`
-/// blocks, which it has not been told of yet, and the beginning of the next one out of `blocks`.
-/// It was told of the first beginning, so that nothing has changed for it (seen on MySQL 9.7).
-/// Whether there were both.
+/// Joins two transactions for a client of [`Transactions::Bounds`]: takes the end of one out of the
+/// `older` blocks, which it has not been told of yet, and the beginning of the next one out of
+/// `blocks`. It was told of the first beginning, so that nothing has changed for it (seen on MySQL
+/// 9.7). True if there were both.
 ///
 /// # Errors
 /// [`Malformed`] as from [`changes`].

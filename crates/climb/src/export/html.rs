@@ -437,7 +437,7 @@ fn milliseconds(value: f64) -> String {
     }
 }
 
-/// At most three digits, without zeros that say nothing.
+/// Figure of at most three digits, without zeros that say nothing.
 fn plain(value: f64) -> String {
     let text = figure(value);
     if !text.contains('.') {

@@ -180,7 +180,7 @@ struct Client {
 }
 
 impl Client {
-    /// Does one update, or connects; gives the pause behind it.
+    /// Runs one update, or connects; returns the pause behind it.
     fn work(&mut self, begun: Instant) -> Duration {
         let Some(connection) = &mut self.connection else {
             match log_in(self.ports[self.at], NAME, &self.password) {

@@ -154,7 +154,7 @@ impl Member {
         }
     }
 
-    /// A connection stands, on which nothing is held yet.
+    /// Starts over on a new connection, on which nothing is held yet.
     pub fn connected(&mut self, connection: u64) {
         self.connection = connection;
         self.wish = self.seat.take().unwrap_or(self.wish);
@@ -196,7 +196,7 @@ impl Member {
         true
     }
 
-    /// The KILL with this number of a seat has come to this end here.
+    /// Reports the end of the KILL with this number of a seat.
     pub fn answer(&mut self, (seat, number): (u8, u8), answer: KillAnswer) -> Op {
         let lock = Lock::Answer(seat, number, answer);
         self.told.insert(lock);

@@ -29,7 +29,7 @@ impl Units {
         Some(unit)
     }
 
-    /// A backend has been closed.
+    /// Gives back the unit of a closed backend.
     pub fn give(&mut self, unit: u32) {
         if self.used.remove(&unit) && self.claimed.contains(&unit) {
             self.closing.insert(unit, 0);
@@ -47,7 +47,7 @@ impl Units {
         !self.free.is_empty()
     }
 
-    /// The server had this unit's backend at a look, or not. `true` if the unit is free from
+    /// Notes whether the server had this unit's backend at a look. `true` if the unit is free from
     /// now on.
     pub fn looked(&mut self, unit: u32, is_there: bool) -> bool {
         let Some(looks) = self.closing.get_mut(&unit) else {
@@ -62,7 +62,7 @@ impl Units {
         is_gone
     }
 
-    /// This pool holds the claim of a unit now.
+    /// Adds a unit of which this pool holds the claim now.
     pub fn claim(&mut self, unit: u32) {
         if self.claimed.insert(unit) && !self.used.contains(&unit) {
             self.free.push_back(unit);
@@ -80,7 +80,7 @@ impl Units {
         units
     }
 
-    /// All claims are lost.
+    /// Gives up all claims, which are lost.
     pub fn lose(&mut self) {
         self.claimed.clear();
         self.free.clear();

@@ -99,7 +99,8 @@ fn pool_of_threads(server: Option<&Server>) -> String {
     format!("{group}{}thread_handling = pool-of-threads\n", comment(why))
 }
 
-/// As Percona Server; MySQL with the plugin has the variables too, and another thread_handling.
+/// True if the thread pool is built in, as in Percona Server; MySQL with the plugin has the
+/// variables too, and another thread_handling.
 fn has_pool_built_in(server: &Server) -> bool {
     server.variables.contains_key("thread_pool_size")
         && server.text("thread_handling") != "loaded-dynamically"

@@ -13,7 +13,8 @@ fn fragment_for(form: Form, ways: &[Way], connections: u64, facts: &Facts) -> St
     fragment(form, &check(facts, &question), facts, &question)
 }
 
-/// This host, with the kernel's settings as they are by default, whatever it has been set to.
+/// Facts of this host, with the kernel's settings as they are by default, whatever it has been set
+/// to.
 fn here() -> Facts {
     let mut facts = Facts::read(&Files::of_kernel(), None);
     facts.this.nofile_soft = Some(1_024);

@@ -202,7 +202,7 @@ fn is_of_mysql(entry: &Entry) -> bool {
     entry.errno.is_empty() && !entry.number.is_empty()
 }
 
-/// The entry is that of the termination state.
+/// True if the entry is that of the termination state.
 fn is_of_state(entry: &Entry, state: [char; 2]) -> bool {
     entry.termination.iter().any(|wanted| {
         let mut wanted = wanted.chars().zip(state);

@@ -252,7 +252,7 @@ pub(crate) fn log_heading(log: &Log) -> String {
     out
 }
 
-/// Nothing is known about it.
+/// Page for a question about which nothing is known.
 pub(crate) fn unknown(asked: &str) -> String {
     let mut out = format!("onramp explain: `{asked}` is not known here.\n\n");
     let known = "What is known: errors of MySQL and MariaDB (numbers from 1000 on) about \

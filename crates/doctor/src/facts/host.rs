@@ -103,7 +103,8 @@ fn memory(files: &Files) -> Vec<Count> {
     ]
 }
 
-/// The eighth number of the line `cpu` is steal, of all before the guests' (which are in user).
+/// Share of steal, in thousandths: the eighth number of the line `cpu`, of all before the guests'
+/// (which are in user).
 fn steal_permille(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_whitespace().take(8).filter_map(number).collect();

@@ -202,7 +202,7 @@ pub struct Zipfian {
 }
 
 impl Zipfian {
-    /// Of numbers 1 to `count`, at least 1 and at most 2^32 - 1.
+    /// Distribution of numbers 1 to `count`, at least 1 and at most 2^32 - 1.
     pub fn new(count: f64, exponent: f64) -> Zipfian {
         let mut zipfian = Zipfian {
             count,

@@ -26,7 +26,7 @@ fn fault(message: String) -> Fault {
     }
 }
 
-/// The peer was gone before the handshake was over.
+/// Fault of a peer that was gone before the handshake was over.
 pub(super) fn ended_in_handshake() -> Fault {
     fault(
         "the server closed the connection during the handshake; look whether it expects TLS on \

@@ -192,7 +192,7 @@ impl Security {
         }
     }
 
-    /// For reports.
+    /// Name for reports.
     pub fn name(&self) -> &'static str {
         match self {
             Security::Plain => "none",

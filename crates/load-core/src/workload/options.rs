@@ -172,7 +172,7 @@ pub(crate) fn on_off(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The name goes into a statement's text.
+/// Checks an engine's name, which goes into a statement's text.
 fn engine(text: &str) -> Result<String, String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match text {

@@ -145,7 +145,7 @@ impl Reader {
         Ok((at, None))
     }
 
-    /// The connection has ended: the answer that ends with it, if there is one.
+    /// Answer that ends with the connection, if there is one.
     pub(super) fn end(&mut self, expected: Option<&[u8]>) -> Option<Answer> {
         (self.part == Part::ToEnd).then(|| self.over(expected))
     }

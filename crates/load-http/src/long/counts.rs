@@ -62,7 +62,7 @@ impl Counts {
         self.errors.count(Phase::Connect, fault);
     }
 
-    /// A connection has come to stand.
+    /// Counts a connection that has come to stand.
     pub(super) fn connected(&mut self, after: Duration) {
         self.connects.record(after);
     }

@@ -161,9 +161,9 @@ pub(super) trait Talk: Sized {
     fn wake(&mut self, context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault>;
     /// Writes on, now that there is room.
     fn resume(&mut self, context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault>;
-    /// Bytes have come.
+    /// Takes bytes that have come.
     fn hear(&mut self, context: &mut Context<'_, Self::Plan>, bytes: &[u8]) -> Result<Next, Fault>;
-    /// The server has ended the connection.
+    /// Takes the end of the connection by the server.
     fn ended(&mut self, context: &mut Context<'_, Self::Plan>, how: Ending) -> Result<Next, Fault>;
     /// Fault of an exchange that has taken too long.
     fn overdue(&self, plan: &Self::Plan, now: Time) -> Option<Fault>;
@@ -171,7 +171,7 @@ pub(super) trait Talk: Sized {
     fn is_busy(&self) -> bool;
     /// Notes the loss of the connection before its time.
     fn lost(&mut self, context: &mut Context<'_, Self::Plan>);
-    /// The run is over, or was when the connection was gone already.
+    /// Counts what is open when the run is over, or was when the connection was gone already.
     fn finish(&mut self, plan: &Self::Plan, counts: &mut Counts, marks: &mut Marks, end: Time);
 }
 
@@ -416,7 +416,7 @@ impl<T: Talk> Group<T> {
         is_any && self.in_flight < self.plan.connects_in_flight && self.out() < self.allowed
     }
 
-    /// One connection too many ends: nothing more is expected of it.
+    /// Ends one connection too many: nothing more is expected of it.
     fn retire(&mut self, key: Key) {
         let Some(Line { slot, stage, .. }) = self.lines.remove(key) else {
             return;
@@ -468,7 +468,7 @@ impl<T: Talk> Group<T> {
         }
     }
 
-    /// A connection is a step further, or has failed to come to stand.
+    /// Carries on with the opening of a connection, or ends one that has failed.
     fn go_on_opening(&mut self, key: Key, event: &Event) {
         match self.open_further(key) {
             Ok(Handshake::Done) => self.stand(key, event),
@@ -494,7 +494,7 @@ impl<T: Talk> Group<T> {
         unfit.map_or(Ok(how_far), Err)
     }
 
-    /// A connection has come to stand.
+    /// Begins the talk on a connection that has come to stand.
     fn stand(&mut self, key: Key, event: &Event) {
         let Some(line) = self.lines.get_mut(key) else {
             return;

@@ -372,7 +372,7 @@ impl State {
         Ok(())
     }
 
-    /// Header fields have come whole: of an answer, an interim one, or behind a body.
+    /// Takes complete header fields: of an answer, an interim one, or behind a body.
     fn on_fields(
         &mut self,
         context: &mut Context<'_, Question>,
@@ -436,7 +436,7 @@ impl State {
         }
     }
 
-    /// The last byte of an answer is here.
+    /// Takes the last byte of an answer, and begins the pause behind it.
     fn on_answer(&mut self, context: &mut Context<'_, Question>, stream: u32) -> Result<(), Fault> {
         let next = context.now + think(context);
         let Some(lane) = self.lane_of(stream) else {
@@ -493,7 +493,7 @@ impl State {
         Ok(())
     }
 
-    /// The server takes no more requests.
+    /// Takes a GOAWAY: the server takes no more requests.
     fn on_goaway(
         &mut self,
         context: &mut Context<'_, Question>,

@@ -137,12 +137,12 @@ impl LivePage {
         })
     }
 
-    /// A group has counted this.
+    /// Adds what a group has counted.
     pub(super) fn count(&mut self, counts: &Counts) {
         self.second.merge(counts.clone());
     }
 
-    /// All connections have been tried: from now on they talk.
+    /// Begins the figures of a run whose connections have all been tried: from now on they talk.
     pub(super) fn begin(&mut self) {
         let own = process::own().unwrap_or_default();
         self.began = Some(Time::now());

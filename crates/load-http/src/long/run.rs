@@ -31,7 +31,7 @@ const SHOWN_EVERY: Duration = Duration::from_secs(1);
 /// Longest time for groups to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Does what `args` say, until `stop` is set or the time is over. Status 0 when it ran, whatever
+/// Runs what `args` say, until `stop` is set or the time is over. Status 0 when it ran, whatever
 /// came; 1 when it could not, with the reason on stderr.
 #[must_use]
 pub fn run(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
@@ -387,7 +387,7 @@ impl GroupThreads {
         }
     }
 
-    /// Has all groups hand over what they counted; says how many connections stand.
+    /// Makes all groups hand over what they counted; returns how many connections stand.
     pub(super) fn ask(&mut self, order: Order) -> u64 {
         self.answers = 0;
         self.order(order);

@@ -176,14 +176,15 @@ impl Summary {
         }
     }
 
-    /// All connections have been tried.
+    /// Takes the figures of the ramp, after which all connections have been tried.
     pub(super) fn ramped(&mut self, counts: &Counts, seconds: f64) {
         self.connected = counts.connects.count();
         self.connect_s = seconds;
         self.before = counts.expected();
     }
 
-    /// The run is over: `seconds` after the ramp, with so many connections standing.
+    /// Takes the figures of the run's end: `seconds` after the ramp, with so many connections
+    /// standing.
     pub(super) fn finish(&mut self, counts: &Counts, standing: u64, census: Census, seconds: f64) {
         self.standing = standing;
         self.resumed_handshakes = self.resumed_handshakes.map(|_| counts.resumed);
@@ -216,7 +217,7 @@ impl Summary {
         self.load_cpu_s = own.cpu.as_secs_f64();
     }
 
-    /// For people.
+    /// Text for people.
     pub(super) fn text(&self, words: &Words) -> String {
         let mut text = String::new();
         let mut line = |name: &str, what: String| {

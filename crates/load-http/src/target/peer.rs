@@ -111,13 +111,13 @@ impl<S> Peer<S> {
         }
     }
 
-    /// One more message is due. True when the one before has not left yet.
+    /// Adds a due message. True when the one before has not left yet.
     pub(super) fn owe(&mut self) -> bool {
         self.owed = self.owed.saturating_add(1);
         self.owed > 1
     }
 
-    /// The socket has news: reads and answers.
+    /// Reads and answers, the socket having news.
     pub(super) fn on_event(
         &mut self,
         net: &mut impl Net<Sock = S>,

@@ -35,7 +35,7 @@ impl Spill {
 }
 
 impl Connection {
-    /// The socket can be read: reads until nothing is left and deals with it.
+    /// Reads a readable socket until nothing is left, and deals with it.
     pub(crate) fn on_readable(&mut self, context: &mut Context, closed: bool) -> Result<(), Fault> {
         if matches!(self.state, State::Connecting) {
             let is_plain = self.transport.is_emptied_by_short_read();

@@ -34,7 +34,7 @@ impl Connection {
         self.send_command(context, ReplyShape::Results, self.sent_at)
     }
 
-    /// The statement of this number was answered.
+    /// Carries on after the answer to the statement of this number.
     pub(super) fn go_on_setting_up(
         &mut self,
         context: &mut Context,

@@ -47,7 +47,7 @@ impl Group {
         }
     }
 
-    /// A connection has logged in: it begins its life, and an event if one waits for it.
+    /// Begins the life of a connection that has logged in, and an event if one waits for it.
     pub(super) fn on_login(&mut self, key: Key) -> Result<(), Fault> {
         let now = self.context.net.now();
         let Some(connection) = self.connections.get_mut(key) else {
@@ -77,8 +77,8 @@ impl Group {
         }
     }
 
-    /// A connection has dealt with its socket: watches its patience where it executes, and finds
-    /// work for it where it has come to rest.
+    /// Follows a connection that has dealt with its socket: watches its patience where it executes,
+    /// and finds work for it where it has come to rest.
     pub(super) fn after_event(&mut self, key: Key, was_busy: bool) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
@@ -148,7 +148,7 @@ impl Group {
         }
     }
 
-    /// Does what the model of load has due: timers, stages, arrivals, turns.
+    /// Works on what the model of load has due: timers, stages, arrivals, turns.
     pub(super) fn work_due(&mut self) {
         if self.context.work.is_closed && self.context.work.timers.next_due() == Time::NEVER {
             return self.follow_stages();
@@ -253,7 +253,7 @@ impl Group {
         }
     }
 
-    /// Before execution: as many as the first stage wants.
+    /// Allows as many connections before execution as the first stage wants.
     pub(super) fn allow_first_stage(&mut self) {
         let Context { work, plan, .. } = &mut self.context;
         work.users = plan.ordered_users;
@@ -279,7 +279,7 @@ impl Group {
         }
     }
 
-    /// The client behind a connection has lost its patience: it hangs up, and tries again.
+    /// Hangs up for a client that has lost its patience, and tries again.
     fn give_up(&mut self, key: Key, now: Time) {
         let Some(connection) = self.connections.remove(key) else {
             return;
@@ -310,7 +310,8 @@ impl Group {
         self.opener.reopen_at(now + pause, slot);
     }
 
-    /// A connection's lifetime is over: at once where it rests, else at the end of its event.
+    /// Ends a connection whose lifetime is over: at once where it rests, else at the end of its
+    /// event.
     fn end_life(&mut self, key: Key) {
         match self.connections.get_mut(key) {
             Some(connection) if connection.is_idle() => self.renew(key),

@@ -248,12 +248,12 @@ fn figure(
     }
 }
 
-/// Three decimals are more than a chart shows.
+/// Value with three decimals, more than a chart shows.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// At most so many points as a chart can show: of each stretch the middle one.
+/// Points, at most as many as a chart can show: of each stretch the middle one.
 fn thinned(series: &[Point]) -> Vec<Point> {
     let stretch = series.len().div_ceil(POINTS_MAX).max(1);
     let middle = |chunk: &[Point]| chunk.get(chunk.len() / 2).copied();

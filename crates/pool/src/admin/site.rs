@@ -78,7 +78,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && differ == 0
 }
 
-/// JSON, once there is some.
+/// Reply with this JSON, `{}` before there is some.
 fn started(json: &str) -> Reply {
     match json.is_empty() {
         true => Reply::ok(kind::JSON, "{}"),

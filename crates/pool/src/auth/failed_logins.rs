@@ -315,7 +315,7 @@ impl<N: Net> FailedLogins<'_, N> {
     }
 }
 
-/// Why a handshake has failed, and whose fault it is.
+/// Reason of a failed handshake, with whose fault it is.
 fn words_of(error: &io::Error) -> String {
     let inner = error.get_ref();
     match inner.and_then(|inner| inner.downcast_ref::<Error>()) {

@@ -118,7 +118,8 @@ impl Dial {
         self.step(step, out, key)
     }
 
-    /// TLS stands: answers the greeting. `None` where that has been answered, or is to come.
+    /// Answers the greeting under the established TLS. `None` where that has been answered, or is
+    /// to come.
     #[must_use]
     pub(crate) fn secured(&mut self, key: &PoolKey) -> Option<DialStep> {
         let (seq, greeting) = self.greeted.take()?;

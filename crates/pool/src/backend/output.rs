@@ -78,7 +78,7 @@ impl<N: Net> ToBackend<'_, N> {
         }
     }
 
-    /// Something is to be written to it at the end of the turn.
+    /// Marks it to be written to at the end of the turn.
     fn note(&mut self, key: BackendId) {
         if let Some(backend) = self.backends.get_mut(key)
             && !backend.dirty

@@ -128,7 +128,7 @@ impl<S> Backend<S> {
         self.pipeline = Pipeline::Closed;
     }
 
-    /// Others may be pipelined behind a statement with nothing in front, if it is `trusted`.
+    /// Opens the pipeline behind a statement with nothing in front, if it is `trusted`.
     pub(crate) fn begin_pipeline(&mut self, trusted: bool) {
         self.pipeline = match trusted {
             true => Pipeline::Open,

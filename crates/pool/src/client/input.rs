@@ -352,7 +352,7 @@ mod tests {
             (bench, key)
         }
 
-        /// Bytes come from the client.
+        /// Delivers bytes from the client.
         fn comes(&mut self, key: ClientId, bytes: &[u8]) {
             self.net.incoming = bytes.to_vec();
             let event = Event {

@@ -35,7 +35,7 @@ const TRACKING: &[u8] = b"session_track_";
 const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
 
 impl<S> Client<S> {
-    /// SHOW WARNINGS on its behalf has been answered.
+    /// Retains the answer to SHOW WARNINGS on its behalf.
     pub(crate) fn keep_warnings(
         &mut self,
         summary: &ReplySummary,

@@ -131,7 +131,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Answers of the pool's own go through this.
+    /// View through which the pool's own answers go.
     #[inline]
     pub(crate) fn answers(&mut self) -> Answers<'_, N> {
         Answers {

@@ -93,7 +93,7 @@ pub(crate) enum Late {
 }
 
 impl<S> Client<S> {
-    /// Something has come from it: its limits count from here.
+    /// Restarts its limits after it has sent something.
     pub(crate) fn heard_from(&mut self, now: Time) {
         if matches!(self.state(), ClientState::Idle | ClientState::Feeding) {
             self.count_from(now);

@@ -107,7 +107,7 @@ impl LimitedLog {
         }
     }
 
-    /// KILL ends a client, or its statement (`query`); somebody said so.
+    /// Logs a KILL of a client, or of its statement (`query`), and who asked for it (`by`).
     pub(crate) fn killed(&mut self, now: Time, identity: &ClientIdentity, query: bool, by: &str) {
         if let Some(omitted) = self.kills.admit(now) {
             let facts = Facts {

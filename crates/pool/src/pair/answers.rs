@@ -41,7 +41,7 @@ impl<S> Pair<'_, S> {
         Ok(())
     }
 
-    /// Values of the session have come back.
+    /// Takes the values of the session that were read back.
     fn note_values(&mut self, asked: Properties, answer: &Answer) {
         let server = self.context.server.flavour;
         let mut causes = PinCauses::NONE;

@@ -107,7 +107,7 @@ impl<S> Pair<'_, S> {
 }
 
 impl<S> Pair<'_, S> {
-    /// FOUND_ROWS() has come back.
+    /// Takes the FOUND_ROWS() that was read back.
     pub(super) fn note_found_rows(&mut self, answer: &Answer) {
         let Some(found) = answer.number(Properties::FOUND_ROWS) else {
             return;

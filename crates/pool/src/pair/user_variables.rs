@@ -268,7 +268,7 @@ impl<S> Pair<'_, S> {
         (user.sql_len_max() <= room && fits(size, all)).then_some(user)
     }
 
-    /// Client and backend have these from now on, and they follow the client.
+    /// Sets these for client and backend, and ends their pin: they follow the client.
     fn carry_variables(&mut self, user: &UserVariables) {
         self.backend.note_leftovers(user);
         self.change_both(|session| session.set_user_variables(user.clone()));

@@ -11,7 +11,7 @@ use sd_notify::NotifyState;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Clients may come.
+/// Reports to the service manager that clients may come.
 pub(crate) fn ready() {
     tell(&[NotifyState::Ready]);
 }
@@ -22,7 +22,7 @@ pub(crate) fn ready_in_place() {
     tell(&[NotifyState::MainPid(pid), NotifyState::Ready]);
 }
 
-/// Settings are about to be read again; [`ready`] says that they were.
+/// Reports that settings are about to be read again; [`ready`] reports that they were.
 pub(crate) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),

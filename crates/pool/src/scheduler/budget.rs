@@ -296,7 +296,7 @@ impl Budget {
         }
     }
 
-    /// Group `index` has closed `count` backends.
+    /// Returns the slots of `count` closed backends of group `index`.
     pub(crate) fn give(&self, index: usize, count: usize) {
         self.shares[index].held.fetch_sub(count, SeqCst);
         self.free.fetch_add(signed(count), SeqCst);
@@ -393,7 +393,7 @@ impl Budget {
     }
 }
 
-/// Slots are few.
+/// Slots as a signed number: they are few.
 fn signed(slots: usize) -> isize {
     isize::try_from(slots).unwrap_or(isize::MAX)
 }

@@ -130,7 +130,7 @@ impl Bulk {
         self.queue.is_empty() && !also || self.rests_until > now
     }
 
-    /// Work has been done from `began` to `end`, in a turn of the moment `now`.
+    /// Sets the rest after work from `began` to `end`, in a turn of the moment `now`.
     pub(crate) fn rest(&mut self, now: Time, began: Time, end: Time) {
         let others = std::mem::take(&mut self.others);
         if now.since(self.others_at) < OTHERS_WITHIN {

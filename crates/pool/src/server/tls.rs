@@ -257,7 +257,7 @@ pub(crate) enum Asking {
     Required,
 }
 
-/// Why a handshake with the server has failed; `None` where the connection broke instead.
+/// Reason of a failed handshake with the server; `None` where the connection broke instead.
 pub(crate) fn words_of(error: &io::Error) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(format!("TLS with the server: {}", words(error, &HINTS)))

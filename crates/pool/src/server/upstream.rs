@@ -503,7 +503,7 @@ impl Upstream {
         }
     }
 
-    /// Something has come from the server over a backend.
+    /// Ends the silence of the server after something has come over a backend.
     pub(crate) fn heard(&self) {
         if self.is_silent() && self.is_silent.swap(false, SeqCst) {
             self.tell_groups();

@@ -84,8 +84,8 @@ impl Stays {
 }
 
 impl<S> Client<S> {
-    /// Why it does not go to another process now; `None`: it may. `goes_along`: so can the backend
-    /// that it has ([`crate::backend::Backend::goes_with`]).
+    /// Reason for which it does not go to another process now; `None`: it may. `goes_along`: so can
+    /// the backend that it has ([`crate::backend::Backend::goes_with`]).
     pub(crate) fn stays(&self, goes_along: bool) -> Option<Stays> {
         match self.state() {
             ClientState::Moving => return Some(Stays::Moving),

@@ -726,7 +726,7 @@ fn secrets_that_are_not_those_of_the_keys_are_refused() {
     assert!(Records::new(None, extracted, &secrets).is_err());
 }
 
-/// As it goes on in another process.
+/// Records as they go on in another process.
 fn elsewhere(records: &Records) -> Records {
     let mut out = Vec::new();
     records.put(&mut out);

@@ -89,7 +89,7 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 }
 
 impl Handshake {
-    /// Of one connection: rustls tells the secrets of no other to it.
+    /// Handshake of one connection: rustls tells the secrets of no other to it.
     pub(crate) fn new(config: &ServerConfig) -> io::Result<Handshake> {
         let secrets = Arc::new(Captured::default());
         let mut config = config.clone();

@@ -112,7 +112,7 @@ impl Pair {
         }
     }
 
-    /// The client takes what has come; true when that was something.
+    /// Lets the client take what has come; true when that was something.
     fn receive(&mut self) -> bool {
         let mut any = false;
         loop {

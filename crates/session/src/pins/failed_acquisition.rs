@@ -82,7 +82,7 @@ fn says_missing(summary: &ReplySummary, name: &[u8]) -> bool {
     })
 }
 
-/// When a text with these findings has not taken what it was to take.
+/// Condition under which a text with these findings has not taken what it was to take.
 #[must_use]
 pub fn failed_acquisition_of(
     (sql, mode): (&[u8], LexMode),

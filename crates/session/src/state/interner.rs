@@ -46,7 +46,7 @@ impl Interner {
         self.bytes
     }
 
-    /// This session with or without the permission of several statements in one text.
+    /// Session with or without the permission of several statements in one text.
     pub fn with_multi(&mut self, session: &Rc<Session>, multi: bool) -> Rc<Session> {
         if session.multi_statements == multi {
             return session.clone();

@@ -30,7 +30,7 @@ struct List {
 pub struct UserVariables(Option<Rc<List>>);
 
 impl UserVariables {
-    /// These variables with changes; an empty literal is a variable that is as if never set.
+    /// Variables with changes; an empty literal is a variable that is as if never set.
     pub fn with(&self, changes: &[(Text, Vec<u8>)], meter: &Meter) -> UserVariables {
         let mut pairs = self.pairs().to_vec();
         for (name, literal) in changes {
@@ -77,7 +77,7 @@ impl UserVariables {
         self.0.as_ref().map_or(0, |list| list.charge.bytes())
     }
 
-    /// At most so many bytes of SQL set all of them, or take all of them away.
+    /// Most bytes of SQL that set all of them, or take all of them away.
     pub fn sql_len_max(&self) -> usize {
         // To be taken away, a name is written twice, and each of its bytes may be a quote.
         let of_one = |(name, literal): &Pair| 4 * name.len() + literal.len() + PUNCTUATION_LEN;

@@ -82,7 +82,7 @@ impl Routine {
         self.depth == 0
     }
 
-    /// The text is at its end; false if the block structure was not understood.
+    /// Ends the text; false if the block structure was not understood.
     pub(super) fn finish(&mut self) -> bool {
         self.resolve_end();
         self.depth == 0 && !self.lost

@@ -126,12 +126,12 @@ impl Scanned {
         scanned
     }
 
-    /// It may leave something, and why.
+    /// Notes that it may leave something, and why.
     pub fn pin(&mut self, why: String) {
         self.note(Verdict::Pins, why);
     }
 
-    /// It asks for these, if they are any.
+    /// Adds the reads that it asks for, if they are any.
     fn ask(&mut self, asks: Reads) {
         self.asks = self.asks.union(asks);
         if !asks.is_empty() {

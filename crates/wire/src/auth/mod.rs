@@ -54,7 +54,7 @@ impl Plugin {
     }
 }
 
-/// Of all parts, one behind the other.
+/// SHA-256 of all parts, one behind the other.
 fn sha256<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; digest::SHA256_OUTPUT_LEN] {
     let mut context = digest::Context::new(&digest::SHA256);
     parts.into_iter().for_each(|part| context.update(part));

@@ -90,7 +90,7 @@ impl StoredHash {
     }
 }
 
-/// As many bytes of a block, over and over.
+/// Bytes of a block, over and over, `len` of them.
 fn repeated(block: &[u8], len: usize) -> Vec<u8> {
     block.iter().copied().cycle().take(len).collect()
 }

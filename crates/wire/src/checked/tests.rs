@@ -73,7 +73,7 @@ fn breach(reply: CheckedReply, payloads: &[&[u8]]) -> String {
     found.to_string()
 }
 
-/// All of it is a reply, in pieces of any length.
+/// Checks that all of it is a reply, in pieces of any length.
 fn whole(reply: CheckedReply, payloads: &[&[u8]]) {
     let said = packets(payloads);
     for piece in [1, 2, 3, 7, 64, said.len()] {

@@ -82,8 +82,9 @@ pub fn seen_by_others(path: &Path, what: &str) -> Option<String> {
     seen(file.is_file(), file.uid(), file.mode() & 0o777, path, what)
 }
 
-/// A file of root is read by the account that needs it through its group, so its group is that
-/// account's: the rule of PostgreSQL for the file of a private key.
+/// Complaint about a file that others can read. One of root is read by the account that needs it
+/// through its group, so its group is that account's: the rule of PostgreSQL for the file of a
+/// private key.
 fn seen(is_file: bool, owner: u32, mode: u32, path: &Path, what: &str) -> Option<String> {
     let (readers, bits, better) = match owner {
         0 => ("everybody", READABLE_BY_ALL, "o-r"),

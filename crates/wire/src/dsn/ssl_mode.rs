@@ -28,7 +28,7 @@ impl SslMode {
         SslMode::VerifyIdentity,
     ];
 
-    /// As it is written.
+    /// Name as it is written.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -73,7 +73,7 @@ mod tests {
         input.map_or(0, |input| input.len() / PING.len())
     }
 
-    /// Bytes come from a client.
+    /// Event of bytes from a client.
     fn comes(group: &mut Group<Scripted>, key: ClientId, bytes: &[u8]) -> Event {
         group.net.incoming = bytes.to_vec();
         Event {

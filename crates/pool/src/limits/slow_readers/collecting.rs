@@ -103,7 +103,7 @@ impl Collecting {
         self.client
     }
 
-    /// Something of a client's reply has come.
+    /// Notes that something of a client's reply has come.
     pub(crate) fn heard(&mut self, client: ClientId, now: Time) {
         if self.takes(client) {
             self.heard_at = now;

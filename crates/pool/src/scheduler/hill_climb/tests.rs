@@ -40,7 +40,7 @@ fn contention(running: f64, _: usize) -> f64 {
     2000.0 * running / (1.0 + 0.2 * beside + 0.01 * running * beside)
 }
 
-/// Half of its processors are taken away.
+/// Throughput where half of the processors are taken away.
 fn half_taken(running: f64, second: usize) -> f64 {
     let share = if second < CHANGE { 1.0 } else { 0.5 };
     scalability_law(running, second) * share

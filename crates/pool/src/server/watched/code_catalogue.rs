@@ -240,7 +240,7 @@ impl CodeCatalogue {
         state.looks
     }
 
-    /// Look `number` has found more than is read.
+    /// Empties the catalogue after look `number` has found more than is read.
     pub(crate) fn found_too_much(&self, number: u64, why: &str) {
         let mut state = self.lock();
         let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);

@@ -341,7 +341,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The variable at hand is being set.
+    /// Handles the assignment to the variable at hand.
     fn assign(&mut self) {
         let Some(token) = self.variable else { return };
         let (scope, name) = match token.kind {

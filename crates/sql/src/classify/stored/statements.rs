@@ -183,8 +183,8 @@ impl Code<'_> {
         }
     }
 
-    /// COMMIT RELEASE ends the connection; START and RELEASE have other meanings than a
-    /// transaction's.
+    /// Pins for the end of the session: COMMIT RELEASE ends the connection; START and RELEASE have
+    /// other meanings than a transaction's.
     fn ends_session(&self, at: usize, out: &mut Scanned) {
         let other = self.is(at, &[b"START"]) && !self.is(at + 1, &[b"TRANSACTION"])
             || self.is(at, &[b"RELEASE"]) && !self.is(at + 1, &[b"SAVEPOINT"]);
@@ -224,7 +224,8 @@ impl Code<'_> {
         }
     }
 
-    /// Only local variables and columns of the new row are set without leaving anything.
+    /// Pins for an assignment: only local variables and columns of the new row are set without
+    /// leaving anything.
     fn assignment(&self, at: usize, locals: &BTreeSet<Folded>, out: &mut Scanned) {
         let name = fold(self.text(at));
         let row = matches!(&*name, b"new" | b"old") && self.is_punct(at + 1, b'.');
