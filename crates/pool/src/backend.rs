@@ -80,7 +80,7 @@ const CHANGES_MAX: usize = 16 << 20;
 /// State of a backend, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackendState {
-    /// The connection is being opened and logged in.
+    /// Connection that is being opened and logged in.
     Dialling,
     /// Logged in; trackers are being switched on.
     Preparing,
@@ -95,7 +95,7 @@ pub(crate) enum BackendState {
 pub(crate) enum Reports {
     /// All of it.
     Complete,
-    /// There may be more, of which the texts of the client's statements say this.
+    /// Reports that may be missing, of which the texts of the client's statements say this.
     Due(Explanation),
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Typed {
 /// Permission to pipeline behind the commands in flight on a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pipeline {
-    /// Nobody may: nothing is in flight, or what is has not been seen to leave nothing.
+    /// Closed to all: nothing is in flight, or what is has not been seen to leave nothing.
     Closed,
     /// Those may whose statements have been seen to leave nothing, as the one in front has.
     Open,
@@ -140,11 +140,11 @@ pub(crate) enum Pipeline {
 /// Part of a backend in the count of those that run statements at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Nothing is in flight on it.
+    /// No load: nothing is in flight on it.
     None,
-    /// It counts.
+    /// Load that counts.
     Counted,
-    /// It has answered nothing for so long that it counts no more until it has.
+    /// Load without an answer for so long that it counts no more until there is one.
     Stalled,
 }
 
@@ -153,9 +153,9 @@ pub(crate) enum Load {
 pub(crate) enum Purpose {
     /// The client's statement; its reply goes to the client.
     Statement,
-    /// For a client's session: its reply changes the client and the backend.
+    /// Command for a client's session: its reply changes the client and the backend.
     Session(ForSession),
-    /// For the backend: its reply changes the backend alone, or its client's place there.
+    /// Command for the backend: its reply changes the backend alone, or its client's place there.
     Backend(ForBackend),
 }
 
@@ -164,8 +164,8 @@ pub(crate) enum Purpose {
 pub(crate) enum ForSession {
     /// Brings the backend into the client's session state; `true` for the last one.
     Restore(bool),
-    /// In front of a statement that does not run if this fails, because it stands in one text with
-    /// it, or to no effect; `true` for the last one.
+    /// Command in front of a statement that does not run if this fails, because it stands in one
+    /// text with it, or to no effect; `true` for the last one.
     Joined(bool),
     /// BEGIN that its client has had an answer to, in front of the client's next statement.
     Begin,
@@ -175,9 +175,11 @@ pub(crate) enum ForSession {
     Warnings,
     /// Reads back properties of the session ([`session::read_back`]).
     ReadBack(Asked),
-    /// Has the server report what the client's statement set in a form that is not reported.
+    /// Question that makes the server report what the client's statement set in a form that is not
+    /// reported.
     SetAgain,
-    /// Has the server report what an EOF packet had no room for; `true` for the last command.
+    /// Question that makes the server report what an EOF packet had no room for; `true` for the
+    /// last command.
     Reports(bool),
 }
 
@@ -196,7 +198,7 @@ pub(crate) enum ForBackend {
     GiveBack,
     /// Ends the transaction of a client that has left ([`crate::backend::rollback`]).
     RollBack,
-    /// Has its session start over for a client that is to find no user variables there
+    /// Reset of its session for a client that is to find no user variables there
     /// ([`crate::group::backends::session_reset`]); `true` for the question what it is like then.
     ResetSession(bool),
 }
@@ -243,13 +245,13 @@ impl Purpose {
 pub(crate) struct OpenTransaction {
     /// Its number ([`Transaction::number`]).
     pub(crate) number: u32,
-    /// Since when it is open, as far as was noticed.
+    /// Moment since which it is open, as far as was noticed.
     pub(crate) since: Time,
     /// Statements that were answered in it, with the one that began it.
     pub(crate) statements: u32,
 }
 
-/// When the owner of a reply left, and how much of the reply it had got.
+/// Moment at which the owner of a reply left, and how much of the reply it had got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) at: Time,
@@ -269,13 +271,13 @@ pub(crate) struct InFlight {
     /// Its digest under its session (see [`session::known_digests`]); 0 when it is pipelined with
     /// nobody.
     pub(crate) session_digest: u64,
-    /// When it was sent.
+    /// Moment at which it was sent.
     pub(crate) sent: Time,
-    /// Nothing was in flight in front of it.
+    /// True if nothing was in flight in front of it.
     pub(crate) first: bool,
-    /// It is a long command of a client's ([`crate::group::clients::long_commands`]).
+    /// True for a long command of a client's ([`crate::group::clients::long_commands`]).
     pub(crate) is_long: bool,
-    /// Nobody waits for its reply any more.
+    /// Moment since which nobody waits for its reply; `None` while its owner does.
     pub(crate) left: Option<Left>,
     /// Bytes of it that are kept ([`Followers`]).
     pub(crate) kept: usize,
@@ -342,14 +344,14 @@ pub(crate) struct Backend<S> {
     pub pool: usize,
     /// Form of commands on it.
     form: Form,
-    /// It was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which have no
-    /// room for what the trackers report (`reports.rs`).
+    /// True if it was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which
+    /// have no room for what the trackers report (`reports.rs`).
     eofs: bool,
     /// True if the server has reported all that its session's statements have changed.
     pub(crate) reports: Reports,
-    /// Since when it is in its state.
+    /// Moment at which it entered its state.
     since: Time,
-    /// When it was dialled.
+    /// Moment at which it was dialled.
     born: Time,
     /// The transaction that was open when it was last looked at.
     transaction_seen: Option<OpenTransaction>,
@@ -367,7 +369,7 @@ pub(crate) struct Backend<S> {
     epoch: u64,
     /// Client that it serves next.
     pub(crate) reuse: Reuse,
-    /// It is on a server that is read, of several.
+    /// True on a server that is read, of several.
     is_reader: bool,
     /// Writes that its server was asked to have.
     pub(crate) catching_up: Option<Box<OwnWrites>>,
@@ -380,7 +382,7 @@ pub(crate) struct Backend<S> {
     /// User variables may be there that its session, as a value, does not have: NULL, since no
     /// statement takes one away.
     leftovers: bool,
-    /// Its session has been reset since its login.
+    /// True if its session has been reset since its login.
     was_reset: bool,
     /// The client whose conditions (warnings, errors) it may still hold.
     pub(crate) conditions_of: Option<ClientId>,
@@ -404,20 +406,20 @@ pub(crate) struct Backend<S> {
     input: Vec<u8>,
     /// Bytes to be sent at the end of the turn, or when there is room.
     output: Outgoing,
-    /// It is on the list of those to be written to at the end of the turn.
+    /// True while it is on the list of those to be written to at the end of the turn.
     dirty: bool,
     /// True if others may be pipelined behind what is in flight.
     pipeline: Pipeline,
     /// Its client keeps it.
     kept_slot: Option<Kept>,
-    /// It has run a statement of the client that has it.
+    /// True once it has run a statement of the client that has it.
     served: bool,
     /// True if it counts among the backends that run statements at once.
     load: Load,
-    /// Since when it has first not been read because its client had not taken the last bytes of
-    /// the reply in front.
+    /// Moment since which it is not read because its client has not taken the last bytes of the
+    /// reply in front.
     held_up_since: Option<Time>,
-    /// Since when something has been in flight.
+    /// Moment since which something has been in flight.
     busy_since: Time,
     /// The client that has it.
     pub binding: Binding<ClientId>,
@@ -765,11 +767,11 @@ impl Backend<()> {
 /// Fate of a statement whose reply nobody is to have from this backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Aborted {
-    /// Nothing of its reply has come: this command runs again elsewhere.
+    /// Command without a byte of its reply: it runs again elsewhere.
     RunsAgain(Vec<u8>),
-    /// A part of its reply has come, and the rest does not.
+    /// Command whose reply has come in part, and the rest does not.
     HasBegun,
-    /// It is of a client whose session is on this backend alone.
+    /// Command of a client whose session is on this backend alone.
     OwnsSession,
 }
 

@@ -64,11 +64,11 @@ use wire::command::ReplyShape;
 /// State of a client, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientState {
-    /// A PROXY header is to come; then it is greeted.
+    /// Accepted; a PROXY header is to come, then it is greeted.
     Accepted,
     /// Greeted; its login is to come.
     Greeted,
-    /// Its proof is to come (login, or change of user).
+    /// Logging in or changing its user; its proof is to come.
     Proving,
     /// A worker decrypts and compares its password.
     Verifying,
@@ -76,22 +76,22 @@ pub(crate) enum ClientState {
     Opening,
     /// Between statements.
     Idle,
-    /// Its statement waits in a queue.
+    /// Waiting in a queue with its statement.
     Waiting,
-    /// Its backend is being brought into its session's state; the statement follows.
+    /// Having its backend brought into its session's state; the statement follows.
     Restoring,
     /// Its statement runs.
     Running,
-    /// The server waits for its local file.
+    /// Sending its local file, for which the server waits.
     Feeding,
-    /// Its KILL is under way.
+    /// Waiting for its KILL.
     Asking,
-    /// It is on its way to another process, which has not said yet that it has it; or it has come
-    /// from one, which does not know yet that it is here.
+    /// Moving to another process, which has not said yet that it has it; or come from one, which
+    /// does not know yet that it is here.
     Moving,
     /// Its authentication failed, and it hears so a moment later.
     Delayed,
-    /// Its last bytes are being written; then it is closed.
+    /// Leaving once its last bytes are written.
     Leaving,
 }
 
@@ -100,9 +100,9 @@ pub(crate) enum ClientState {
 pub(crate) enum Proof {
     /// Not yet.
     Missing,
-    /// It has, and is counted among that user's clients, and not let in yet.
+    /// Proven and counted among that user's clients, not let in yet.
     Counted,
-    /// It is let in.
+    /// Proven and let in.
     Given,
     /// Proven, and changing its user.
     Changing,
@@ -123,7 +123,7 @@ enum Ended {
 /// Pipelining of a client's next statement: behind those of other clients on one backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pipelining {
-    /// As its digest allows.
+    /// Allowed where its digest allows it.
     Allowed,
     /// Not now: it was sent behind one that changed its session, and runs again.
     NotAfterAbort,
@@ -187,7 +187,7 @@ pub(crate) enum Rest {
     /// On its backend, which is read when the client has taken what was read before.
     #[default]
     OnBackend,
-    /// It is taken off its backend; what memory has no room for is in the spool.
+    /// Rest off its backend; what memory has no room for is in the spool.
     Spooled(Tail),
 }
 
@@ -223,7 +223,7 @@ pub(crate) struct Client<S> {
     pipelining: Pipelining,
     /// End of it from outside of its statements.
     ended: Ended,
-    /// The statement it waits for.
+    /// Statement that runs, or for which it waits.
     pub statement: Statement,
     /// Its CONNECTION_ID(): the number in our greeting.
     id: u32,
@@ -241,7 +241,7 @@ pub(crate) struct Client<S> {
     own_commands: OwnCommands,
     /// The pool that serves it, an index into [`crate::backend::pools::BackendPools`].
     pub pool: u32,
-    /// Since when it is in its state, or since its peer took bytes last.
+    /// Moment at which it entered its state, or its peer last took bytes.
     since: Time,
     /// The session its statements run under.
     pub session: Rc<Session>,
@@ -705,12 +705,12 @@ mod tests {
 /// Result of handling a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handled {
-    /// It is done with.
+    /// Command that is done with.
     Used,
-    /// It stays at the front of the client's input until its turn comes.
+    /// Command that stays at the front of the client's input until its turn comes.
     Kept,
-    /// It is done with, and what follows it comes in frames.
+    /// Command that is done with, and behind which all comes in frames.
     Framed,
-    /// It asks for TLS: what follows it is TLS.
+    /// Request for TLS: what follows it is TLS.
     Secured,
 }

@@ -35,7 +35,7 @@ use std::time::Duration;
 /// One of the servers.
 #[derive(Debug)]
 struct Member {
-    /// Has it asked at once.
+    /// Trigger that makes it be asked at once.
     trigger: WatchTrigger,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Cluster {
     switching: Mutex<()>,
     switch_max: Duration,
     promote_command: Vec<String>,
-    /// The log has it that no server names its replicas.
+    /// True if the log has it that no server names its replicas.
     is_unnamed: AtomicBool,
     /// Error of the last statement that failed on the writer for want of room; 0: none did.
     full: AtomicU16,

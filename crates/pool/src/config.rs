@@ -81,7 +81,7 @@ pub struct Raw {
 /// server's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoredCode {
-    /// It keeps its backend: the code may have left anything.
+    /// Pin: the code may have left anything.
     #[default]
     Pin,
     /// Nothing: the code leaves nothing but settings that the server reports by name.
@@ -111,7 +111,7 @@ impl StoredCode {
 /// Source of the accounts of users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccountSource {
-    /// In the settings only.
+    /// Settings only.
     #[default]
     File,
     /// On the server, and in the settings.
@@ -237,7 +237,7 @@ pub struct ConsoleAccount {
     pub name: String,
     /// Its password.
     pub password: Secret,
-    /// It may give commands.
+    /// True if it may give commands.
     pub is_admin: bool,
 }
 
@@ -269,9 +269,9 @@ pub struct ShownSetting {
     pub default: String,
     /// Place where it was written; `None`: it has its default.
     pub place: Option<String>,
-    /// It is read at start only.
+    /// True if it is read at start only.
     pub is_fixed: bool,
-    /// It is a user's.
+    /// True for a user's.
     pub of_user: bool,
 }
 

@@ -107,7 +107,7 @@ pub struct Group<N: Net> {
     pub(crate) clients: Clients<N::Sock>,
     pub(crate) backends: Slots<Backend<N::Sock>, BackendId>,
     backend_pools: BackendPools,
-    /// It has a slot of the budget for a backend that takes the place of another.
+    /// True if it has a slot of the budget for a backend that takes the place of another.
     has_slot: bool,
     sessions: Interner,
     /// Bytes that are kept for clients.

@@ -170,7 +170,7 @@ impl Awaited<'_> {
     }
 }
 
-/// Nobody waits any more: for an answer that has come this does nothing.
+/// Removes the question; does nothing for an answer that has come.
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
         self.questions.forget(self.ticket);

@@ -31,7 +31,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const POINTS_MAX: usize = 3600;
 /// Somebody looks at the page if it was asked for within this time.
 const LOOKED_WITHIN: Duration = Duration::from_secs(5);
-/// With more clients than this they are not listed: the console finds single ones.
+/// Most clients that are listed; of more the console finds single ones.
 const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
@@ -63,7 +63,7 @@ pub(crate) struct Live {
     shown: Mutex<Shown>,
     /// Source of tables, once the groups serve.
     source: OnceLock<Arc<Console>>,
-    /// When the page's figures, and the last hour's, were asked for last; each a [`Time`].
+    /// Moments of the last questions for the page's figures, and the last hour's; each a [`Time`].
     asked: AtomicU64,
     history_asked: AtomicU64,
 }

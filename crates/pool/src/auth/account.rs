@@ -91,7 +91,7 @@ impl Account {
 /// Knowledge of one password from logins. Another password is another value.
 #[derive(Default)]
 pub(crate) struct Learnt {
-    /// For `caching_sha2_password`.
+    /// Password learnt for `caching_sha2_password`.
     sha2: Mutex<Option<LearntSha2>>,
     /// SHA1(password).
     pub(crate) native: OnceLock<native::Once>,
@@ -178,7 +178,7 @@ impl Eq for Counted {}
 pub(crate) enum Unusable {
     /// The anonymous user.
     Anonymous,
-    /// It is proven by a plugin of which a proxy cannot make a login onward.
+    /// Plugin of which a proxy cannot make a login onward.
     Plugin(String),
 }
 

@@ -187,7 +187,7 @@ impl Accounts {
 pub(crate) struct LoginContext<'a> {
     /// Accounts that may log in.
     pub accounts: &'a Accounts,
-    /// For full authentication.
+    /// Keys for full authentication.
     pub keys: &'a KeyPair,
 }
 
@@ -209,7 +209,7 @@ pub(crate) struct Proof {
 pub(crate) enum Sent {
     /// Encrypted with the pool's key.
     Encrypted,
-    /// In clear, with a NUL behind it, or encrypted: nobody can listen in.
+    /// Password in clear, with a NUL behind it, or encrypted: nobody can listen in.
     PerhapsClear,
 }
 

@@ -20,9 +20,9 @@ const DELAYED_MAX: usize = 4096;
 /// Fate of a client after its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// Its connection ends.
+    /// End of its connection.
     End,
-    /// It may say its next command.
+    /// Permission to send its next command.
     NextCommand,
 }
 

@@ -20,7 +20,7 @@ use wire::dsn::password::seen_by_others;
 /// Use of TLS by clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsMode {
-    /// With the certificate of the settings, or with one of the pool's own.
+    /// TLS with the certificate of the settings, or with one of the pool's own.
     Auto,
     Off,
     Optional,
@@ -72,7 +72,7 @@ pub(crate) struct ClientTlsKeys {
 /// TLS towards clients, as the settings have it.
 #[derive(Debug)]
 pub struct ClientTls {
-    /// A login in clear is refused.
+    /// True if a login in clear is refused.
     pub(crate) required: bool,
     /// Clients can show certificates.
     pub(crate) checks_clients: bool,
@@ -84,7 +84,7 @@ pub struct ClientTls {
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) config: ServerConfig,
-    /// Of the first certificate.
+    /// Fingerprint of the first certificate.
     pub(crate) fingerprint: Fingerprint,
     /// End of its validity, in seconds since 1970.
     expires: Option<u64>,

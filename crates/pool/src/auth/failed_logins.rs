@@ -64,12 +64,12 @@ pub(crate) struct Denial {
     pub(crate) reason: &'static str,
 }
 
-/// When a client hears its error.
+/// Moment at which a client gets its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// Now; then its connection ends.
     AtOnce,
-    /// When its moment has come, or never.
+    /// Later, when its moment has come, or never.
     Later,
 }
 

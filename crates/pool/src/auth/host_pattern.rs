@@ -15,7 +15,8 @@ use std::net::{IpAddr, Ipv4Addr};
 pub(crate) struct ClientHost {
     /// Its address; `None`: a Unix socket.
     pub(crate) address: Option<IpAddr>,
-    /// It is `localhost`: a Unix socket, or the loopback address where the server looks names up.
+    /// True for `localhost`: a Unix socket, or the loopback address where the server looks names
+    /// up.
     pub(crate) is_localhost: bool,
 }
 
@@ -59,8 +60,8 @@ pub(crate) enum Rank {
     Empty,
     /// `%`.
     Any,
-    /// With wildcards. MySQL: how many characters stand in front of the first one; MariaDB: how
-    /// many stand beside them.
+    /// Pattern with wildcards. MySQL: how many characters stand in front of the first one; MariaDB:
+    /// how many stand beside them.
     Pattern(usize),
     Name,
     /// MySQL: how many bits it has.

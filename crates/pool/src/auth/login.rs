@@ -51,25 +51,24 @@ pub(crate) struct Before {
 /// Outcome of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// These packets go out; another answer follows.
+    /// Packets to send; another answer follows.
     Send(Vec<u8>),
-    /// It is this user (an index into the users); these packets go out in front of OK, whose
-    /// sequence number is the second value.
+    /// Proven user (an index into the users); these packets go out in front of OK, whose sequence
+    /// number is the last value.
     Welcome(usize, Vec<u8>, u8),
-    /// It is not; the error's sequence number, and whether a password was given.
+    /// Denial; the error's sequence number, and whether a password was given.
     Denied(u8, bool),
-    /// These bytes must be decrypted, or compared, by a worker; [`Login::checked`] takes its
-    /// verdict.
+    /// Bytes to be decrypted, or compared, by a worker; [`Login::checked`] takes its verdict.
     Check(Wiped),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The next answer is one to the nonce, in this plugin.
+    /// An answer to the nonce, in this plugin.
     Answer(Plugin),
-    /// The next answer is the password, or a request for the public key.
+    /// The password, or a request for the public key.
     Password,
-    /// The next answer is the password, with a NUL behind it.
+    /// The password, with a NUL behind it.
     ClearPassword,
 }
 
@@ -86,18 +85,18 @@ pub(crate) struct Login {
     pub(crate) waits: Option<Waits>,
     /// The name as given, or its beginning, for the error.
     pub name: Vec<u8>,
-    /// Nobody can listen in: a Unix socket, or the loopback interface.
+    /// True if nobody can listen in: a Unix socket, or the loopback interface.
     pub(crate) secure: bool,
     /// True if the effect of the server's `init_connect` was not known when the password was
     /// proven.
     pub(crate) begins_late: bool,
-    /// The connection is under TLS.
+    /// True if the connection is under TLS.
     pub(crate) is_tls: bool,
     /// The password came encrypted with another key than the pool's.
     other_key: bool,
-    /// Of the certificate that was shown to the client, in the login under TLS.
+    /// Fingerprint of the certificate that was shown to the client, in the login under TLS.
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// It is a change of user: what the connection goes back to where a server lets it live on.
+    /// Login to which a change of user goes back where a server lets the connection live on.
     pub(crate) before: Option<Before>,
 }
 

@@ -36,7 +36,7 @@ const ATTEMPTS_PER_CHECK_MAX: usize = 64;
 pub(crate) enum CheckQueue {
     /// Checked as soon as a worker is free.
     Prompt,
-    /// Its address has had many failed logins: checked in a tenth of a core's time.
+    /// Checks of an address with many failed logins, in a tenth of a core's time.
     Suspect,
 }
 
@@ -73,11 +73,11 @@ pub(crate) struct Check {
 /// Finding of a worker about a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// It proves the name.
+    /// Proof of the name.
     Right,
-    /// It does not.
+    /// No proof of the name.
     Wrong,
-    /// It was not encrypted with the pool's key.
+    /// Bytes that were not encrypted with the pool's key.
     OtherKey,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Verdict {
     pub(crate) checked: Checked,
 }
 
-/// There is no room for another check in its queue.
+/// Refusal of a check whose queue has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full {
     /// Number of checks that wait there.

@@ -14,7 +14,7 @@ use reactor::{Sender, Time};
 use std::sync::Arc;
 use wire::auth::caching_sha2;
 
-/// After a suspect check its worker rests for so many times the time that it took.
+/// Rest of a worker after a suspect check, in multiples of the time that it took.
 const REST: u32 = 9;
 /// Threads for prompt checks: one for two cores, within these bounds.
 const WORKERS_MAX: usize = 4;

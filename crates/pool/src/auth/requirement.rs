@@ -13,15 +13,15 @@ use std::fmt::Write as _;
 /// Further proof besides the password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirement {
-    /// The connection is under TLS.
+    /// True if the connection is under TLS.
     pub(crate) tls: bool,
-    /// It has shown a certificate.
+    /// True if it has shown a certificate.
     pub(crate) certificate: bool,
-    /// The cipher is one that is named: the pool cannot tell, so nobody passes.
+    /// True if the cipher has to be one that is named: the pool cannot tell, so nobody passes.
     pub(crate) cipher: bool,
     /// The certificate names this one.
     pub(crate) subject: Option<String>,
-    /// It was signed by this one.
+    /// Issuer that must have signed it.
     pub(crate) issuer: Option<String>,
 }
 

@@ -34,21 +34,21 @@ pub(crate) const ROLE: &str = ",CURRENT_ROLE()";
 /// Step that follows a packet of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DialStep {
-    /// These bytes go out; another packet follows.
+    /// Bytes to send; another packet follows.
     Send(Vec<u8>),
-    /// These bytes go out, and then TLS begins, whatever comes next; [`Dial::secured`] when it
+    /// Bytes to send, behind which TLS begins, whatever comes next; [`Dial::secured`] when it
     /// stands.
     BeginTls(Vec<u8>),
     /// Nothing to do; another packet follows.
     Wait,
     /// Logged in.
     In,
-    /// The server asks for what is not known of the account's password; a sentence.
+    /// Request of the server for what is not known of the account's password; a sentence.
     PasswordUnknown(String),
-    /// The server has as many connections of the account as it takes; a sentence.
+    /// Refusal of a server with as many connections of the account as it takes; a sentence.
     AccountFull(String),
-    /// It cannot be; a sentence, and whether the account is refused (so that trying again soon is
-    /// of no use).
+    /// Failure; a sentence, and whether the account is refused (so that trying again soon is of no
+    /// use).
     Failed(String, bool),
 }
 

@@ -17,13 +17,13 @@ use wire::packet::{Frame, HEADER_LEN, frame};
 /// Next step of a backend that logs in.
 #[derive(Debug)]
 pub(crate) enum LoginStep {
-    /// Nothing before more has come.
+    /// Nothing to do before more has come.
     Wait,
-    /// These bytes are sent.
+    /// Bytes to send.
     Send(Vec<u8>),
-    /// It is logged in.
+    /// Complete login.
     In,
-    /// It cannot be: a sentence, and how the dial has failed.
+    /// Failure: a sentence, and how the dial has failed.
     Failed(String, DialEnd),
     /// Its connection cannot be read or written any more.
     Broken(io::Error),

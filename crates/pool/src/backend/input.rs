@@ -24,15 +24,15 @@ const READ_TURN_BYTES: usize = 128 * 1024;
 /// Result of reading.
 #[derive(Debug)]
 pub(crate) enum FromServer {
-    /// It is not read now.
+    /// No read: it is not read now.
     Nothing,
-    /// There are so many bytes at the front of the buffer, those of before included.
+    /// Number of bytes at the front of the buffer, those of before included.
     Bytes(usize),
-    /// There is no more at this moment.
+    /// No more bytes at this moment.
     Blocked,
-    /// The server has closed the connection.
+    /// End: the server has closed the connection.
     End,
-    /// The connection is broken.
+    /// Error of a broken connection.
     Failed(io::Error),
 }
 

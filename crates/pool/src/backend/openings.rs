@@ -33,13 +33,13 @@ const PASSING: [u16; 3] = [1053, 1317, 1927];
 pub(crate) enum Opened {
     /// More is to come.
     Waits,
-    /// It is idle, and can serve.
+    /// Idle backend that can serve.
     Idle,
-    /// It cannot be used, for this reason.
+    /// Failure, for this reason.
     Failed(String, DialEnd),
-    /// It may have begun under other values than those of now: it is closed.
+    /// Backend that may have begun under other values than those of now, and is closed.
     Outdated,
-    /// It is in a state that there is not.
+    /// Impossible state.
     Astray,
 }
 
@@ -212,7 +212,7 @@ pub(crate) const NO_WITNESS: &str =
 
 /// Report of a session that has just begun ([`crate::backend::dial::FRESH`]).
 pub(crate) struct FreshSession {
-    /// In the order of [`session::state::CHARSET_VARIABLES`].
+    /// Values in the order of [`session::state::CHARSET_VARIABLES`].
     pub(crate) charsets: [Text; 4],
     commits: bool,
 }

@@ -37,13 +37,13 @@ const ALIVE: Duration = Duration::from_millis(500);
 /// Fate of a backend whose time is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Overdue {
-    /// Its dial has failed, for this reason.
+    /// Failure of its dial, for this reason.
     Dial(String),
-    /// It is lost, for this reason.
+    /// Loss, for this reason.
     Lost(String),
-    /// It is closed, and a KILL ends what nobody waits for.
+    /// Close, with a KILL that ends what nobody waits for.
     Unread,
-    /// It is closed, once what it alone knows has been asked for.
+    /// Close, once what it alone knows has been asked for.
     Idle,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct TimeLimits<'a> {
     pub(crate) timeouts: &'a ServerTimeouts,
     /// The capabilities of its pool.
     pub(crate) capabilities: u32,
-    /// There are more backends than are kept without use.
+    /// True if there are more backends than are kept without use.
     pub(crate) has_spare: bool,
     pub(crate) now: Time,
 }

@@ -47,7 +47,7 @@ use wire::errors::{
 pub(crate) enum Bar {
     /// The client hears what it would for a wrong password; the log says this.
     Denied(&'static str),
-    /// It hears this error, in which `{name}` and `{host}` are its own.
+    /// Error in which `{name}` and `{host}` are its own.
     Refused {
         reason: &'static str,
         error: ErrorCode,

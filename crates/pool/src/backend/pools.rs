@@ -136,11 +136,11 @@ impl PoolKey {
 pub(crate) enum DialEnd {
     /// Nobody answered, or not to the end.
     Unreached,
-    /// The server had something against it that may pass.
+    /// Refusal by the server that may pass.
     Answered,
-    /// The server has as many connections of the account as it takes.
+    /// Refusal of a server with as many connections of the account as it takes.
     AccountFull,
-    /// The known password of the account does not serve any more; another login teaches it.
+    /// Lack of a password: the known one does not serve any more; another login teaches it.
     PasswordUnknown,
     /// The server refuses the account, or lacks what the pool needs.
     Account,
@@ -180,7 +180,7 @@ pub(crate) struct BackendPool {
     pub(crate) home: Option<usize>,
     /// Writes that its server is known to have.
     pub(crate) has: OwnWrites,
-    /// Nobody waits for that server to catch up before; 0: it was not behind.
+    /// Moment before which nobody waits for that server to catch up; 0: it was not behind.
     pub(crate) behind_until: Time,
 }
 
@@ -261,7 +261,7 @@ pub(crate) struct AccountUse {
     pub(crate) used: usize,
     /// All of them, dialling ones included.
     pub(crate) count: usize,
-    /// It has some in use, or clients that wait.
+    /// True if it has some in use, or clients that wait.
     is_active: bool,
 }
 
@@ -272,7 +272,7 @@ pub(crate) struct BackendPools {
     pub pools: Vec<BackendPool>,
     /// Backends of all pools, dialling ones included; each has a slot of the budget.
     pub count: usize,
-    /// Some pool wants another connection of its account.
+    /// True if some pool wants another connection of its account.
     pub(crate) wants_account: bool,
     /// Dials under way, of all pools.
     pub dialling: usize,

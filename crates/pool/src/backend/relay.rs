@@ -31,13 +31,13 @@ pub(crate) const WHOLE_MAX: usize = 1 << 20;
 pub(crate) struct Shape<'a> {
     /// CLIENT_DEPRECATE_EOF was agreed.
     pub deprecate_eof: bool,
-    /// With CLIENT_SESSION_TRACK: the trackers that the client receives.
+    /// Trackers that a client with CLIENT_SESSION_TRACK receives.
     pub track: Option<&'a Wanted>,
-    /// The server is MySQL.
+    /// True if the server is MySQL.
     pub(crate) mysql: bool,
     /// The client's default schema, where its reply is to name it ([`Adjustments::schema`]).
     pub(crate) schema: Option<&'a [u8]>,
-    /// The client is not told of the numbers of transactions.
+    /// True if the client is not told of the numbers of transactions.
     pub(crate) hides_gtids: bool,
 }
 
@@ -128,7 +128,7 @@ impl PendingChanges {
 pub(crate) struct Middle {
     remaining: usize,
     eof_due: bool,
-    /// The result has other columns than the client knows.
+    /// True if the result has other columns than the client knows.
     changed: bool,
 }
 
@@ -145,9 +145,9 @@ impl Middle {
 pub(crate) enum Stop {
     /// Every byte that can be used has been; more must arrive.
     Hungry,
-    /// The reply is complete.
+    /// Complete reply.
     Done,
-    /// The server waits for a local file; the client sends it.
+    /// Request of the server for a local file, which the client sends.
     File,
 }
 
@@ -181,9 +181,9 @@ pub(crate) struct Adjustments {
     pub(crate) columns: Option<u16>,
     /// Warnings of the statement before, which its OK counts; the backend's were another's.
     pub(crate) warnings: Option<u16>,
-    /// Its OK is to say that something has changed, even if it does not say what.
+    /// True if its OK is to say that something has changed, even if it does not say what.
     pub(crate) changed: bool,
-    /// Its last OK is to name the default schema, whether or not the backend's does.
+    /// True if its last OK is to name the default schema, whether or not the backend's does.
     pub(crate) schema: bool,
     /// A schema that its OK names is of a statement before it, whose EOF packet had no room.
     pub(crate) schema_before: bool,

@@ -31,7 +31,7 @@ use wire::compressed::{Body, Broken, FrameHeader, HEADER_LEN};
 
 /// Bytes unpacked at once.
 pub(crate) const PIECE: usize = 16 * 1024;
-/// Of a frame that unpacks to no more than this, nothing is handled before all of it was right.
+/// Longest unpacked frame of which nothing is handled before all of it was right.
 const CHECKED_MAX: usize = 64 * 1024;
 /// Bytes that a frame may unpack to where the server takes no statement as long as that.
 const FRAME_MIN: usize = 64 * 1024;

@@ -45,7 +45,7 @@ const ACCESS_DENIED: u16 = 1044;
 pub(crate) struct DefiningSchemas {
     pub(crate) shared: Arc<Shared>,
     pub(crate) schemas: Vec<Schema>,
-    /// It is of several statements: which of them have failed or warned is not known.
+    /// True for several statements: which of them have failed or warned is not known.
     pub(crate) several: bool,
 }
 

@@ -58,15 +58,15 @@ pub(crate) struct FromClient<'a, N: Net> {
 pub(crate) enum Got {
     /// Nothing now: more comes with an event, or when its turn in line does; or it is to be closed.
     Nothing,
-    /// Its input is longer.
+    /// Input that is longer.
     More,
     /// Bytes that are kept nowhere else.
     Fresh(Fresh),
-    /// It has sent what cannot be used, and goes with this error.
+    /// Input that cannot be used, with the error that ends its client.
     Refused(Refusal),
-    /// It may not take more of its unfinished command, and goes with this error.
+    /// Unfinished command that may take no more, with the error that ends its client.
     NoRoom(Refusal),
-    /// Its connection is broken.
+    /// Error of a broken connection.
     Failed(io::Error),
 }
 
@@ -75,7 +75,7 @@ pub(crate) enum Got {
 pub(crate) struct Fresh {
     scratch: Vec<u8>,
     len: usize,
-    /// They may hold a password.
+    /// True if they may hold a password.
     is_secret: bool,
 }
 

@@ -25,10 +25,10 @@ use sql::unscoped::retold;
 pub(crate) struct Modified {
     /// User variables.
     pub(crate) names: Vec<Text>,
-    /// Some of them may have been set since they were read back last.
+    /// True if some of them may have been set since they were read back last.
     pub(crate) fresh: bool,
-    /// It depends on user variables that its client has never set, so that none of others may be
-    /// left on its backend (see [`crate::group::backends::session_reset`]).
+    /// True if it depends on user variables that its client has never set, so that none of others
+    /// may be left on its backend (see [`crate::group::backends::session_reset`]).
     #[serde(skip)]
     pub(crate) needs_none_left: bool,
     /// SETs by which the server reports what was set in another form.

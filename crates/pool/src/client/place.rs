@@ -16,11 +16,11 @@ use std::time::Duration;
 /// State of a command's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
-    /// It has none yet.
+    /// No place yet.
     No,
-    /// It has, and does not stand in a queue.
+    /// Place outside of a queue.
     Outside,
-    /// It stands in its queue.
+    /// Place in its queue.
     InQueue,
 }
 

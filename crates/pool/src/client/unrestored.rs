@@ -33,9 +33,9 @@ pub(crate) struct RestoreError<'a> {
     pub(crate) text: &'a str,
     /// Fate of the statement that stood behind the command.
     pub(crate) behind: Behind,
-    /// A transaction was open on the backend.
+    /// True if a transaction was open on the backend.
     pub(crate) keeps: bool,
-    /// The backend had run something of the client's.
+    /// True if the backend had run something of the client's.
     pub(crate) served: bool,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct RestoreError<'a> {
 pub(crate) struct Unrestored {
     /// Error that it gets.
     pub(crate) refusal: Refusal,
-    /// It is closed behind that: an error alone would tell it that it may go on.
+    /// True if it is closed behind that: an error alone would tell it that it may go on.
     pub(crate) leaves: bool,
-    /// Its statement may have run in another state, with conditions that nobody knows.
+    /// True if its statement may have run in another state, with conditions that nobody knows.
     pub(crate) may_have_run: bool,
 }
 

@@ -45,7 +45,7 @@ struct OfClient {
     /// Server that its session has named.
     from: Option<ReadFrom>,
     writes: OwnWrites,
-    /// It reads from the writer until then.
+    /// Moment until which it reads from the writer.
     writer_until: Option<Time>,
 }
 

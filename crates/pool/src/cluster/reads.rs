@@ -25,7 +25,7 @@ pub(crate) struct Reader {
     pub(crate) at: Option<Arc<Address>>,
     /// Its share of the reads; 0: it takes none now.
     pub(crate) weight: u32,
-    /// It answers nobody.
+    /// True if it answers nobody.
     pub(crate) is_down: bool,
 }
 

@@ -35,9 +35,9 @@ pub(crate) type Switched = Result<Duration, Duration>;
 
 /// Failure of a promotion.
 enum Unpromoted {
-    /// The new server takes no writes.
+    /// Certainty that the new server takes no writes.
     Surely(String),
-    /// It may take writes.
+    /// Possibility that it takes writes.
     Perhaps(String),
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Traits {
     /// Collation and capabilities in its greeting.
     greeting: (u8, u32),
     asked: Vec<Text>,
-    /// It numbers its transactions, for those that replicate from it.
+    /// True if it numbers its transactions, for those that replicate from it.
     numbers: bool,
 }
 

@@ -34,11 +34,11 @@ impl<T> fmt::Debug for FromFiles<T> {
 /// Result of a look at the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Renewal {
-    /// Nothing has changed since the last look.
+    /// Nothing new since the last look.
     Unchanged,
-    /// It was made again.
+    /// Certificate that was made again.
     Renewed,
-    /// It cannot be made of the files as they are; what was made before goes on.
+    /// Failure to make it of the files as they are; what was made before goes on.
     Kept(String),
 }
 

@@ -54,7 +54,7 @@ pub(crate) enum Kind {
     },
     Switch,
     OneOf(&'static [&'static str]),
-    /// The text says what is expected.
+    /// Text; says what is expected.
     Text(&'static str),
     /// Texts; one text alone stands for a list of one.
     List(&'static str),
@@ -69,7 +69,7 @@ pub(crate) enum Absent {
     Number(u64),
     Text(&'static str),
     Switch(bool),
-    /// The field is `None`; what that means.
+    /// `None`; says what that means.
     Nothing(&'static str),
     /// Something has to be written; what is expected.
     Needed(&'static str),
@@ -88,7 +88,7 @@ pub(crate) struct Row {
     pub(crate) text: &'static str,
     pub(crate) kind: Kind,
     pub(crate) default: Absent,
-    /// It is an option too; what `--help` calls its value.
+    /// Value's name in `--help` where it is an option too.
     pub(crate) option: Option<&'static str>,
     /// Meaning of 0, where that is no number like the others.
     pub(crate) zero: Option<&'static str>,
@@ -97,7 +97,7 @@ pub(crate) struct Row {
     /// The words for the least value and the default, where a number does not say it all.
     pub(crate) min_words: Option<&'static str>,
     pub(crate) default_words: Option<&'static str>,
-    /// It is read at start only.
+    /// True if it is read at start only.
     pub(crate) is_fixed: bool,
     /// A user's setting that is also one of the whole pool, for users that do not set it; the
     /// heading under which it stands there.
@@ -362,7 +362,7 @@ pub(crate) enum At {
     Line {
         file: Option<Arc<str>>,
         number: usize,
-        /// In characters, from 1.
+        /// Column in characters, from 1.
         column: usize,
     },
     Option(String),

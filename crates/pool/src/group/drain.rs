@@ -29,7 +29,7 @@ pub(crate) enum Drain {
         /// The next look for those whose turn has come.
         look_at: Time,
     },
-    /// Nothing new is begun.
+    /// End: nothing new is begun.
     Ending { since: Time },
 }
 

@@ -75,7 +75,7 @@ pub struct Shared {
     pub(crate) offered: u32,
     /// MariaDB's extended ones.
     pub(crate) extended: u32,
-    /// For full authentication.
+    /// Keys for full authentication.
     pub keys: KeyPair,
     /// Users by name.
     pub(crate) accounts: Accounts,
@@ -101,7 +101,7 @@ pub struct Shared {
     pub clients: AtomicUsize,
     /// The server's numbers of all groups' backends; changed when one comes or goes.
     pub threads: Threads,
-    /// Since when the front of each group's queues waits.
+    /// Moments since which the front of each group's queues waits.
     pub fronts: Fronts,
     /// Number of statements that run at once, where the pool looks for it.
     pub(crate) running_limit: RunningLimit,
@@ -119,11 +119,11 @@ pub struct Shared {
     pub(crate) spool_jobs: SpoolJobs,
     /// Bytes of one of its blocks.
     pub spool_block: usize,
-    /// A reply is long once it has so many bytes; a simulation has shorter ones.
+    /// Bytes from which on a reply is long; a simulation has shorter ones.
     pub long_reply: usize,
     /// Bytes of clients' unfinished commands.
     pub(crate) input: InputBudget,
-    /// No memory is left for more clients; the words say how much is used of what.
+    /// Reason to let no more clients in for lack of memory; the words say how much is used of what.
     pub(crate) memory_full: Mutex<Option<String>>,
     /// True if it is so; read at each login.
     pub(crate) is_memory_full: AtomicBool,
@@ -447,9 +447,9 @@ pub enum Order {
     Kill(Box<KillAsk>),
     /// End of the KILL of a client of this group.
     Killed(ClientId, KillEnd),
-    /// A worker has checked what this client sent for its password.
+    /// Verdict of a worker on what this client sent for its password.
     PasswordChecked(ClientId, Checked),
-    /// A reader has read the long text of this client's command.
+    /// Long text of this client's command, read by a reader.
     TextRead(ClientId, Box<TextRead>),
     /// Results of blocks of these clients' replies that were to be written or read.
     Spool(Vec<(ClientId, SpoolDone)>),
@@ -458,7 +458,7 @@ pub enum Order {
     Look,
     /// Hand listeners and clients to this process.
     Give(Peer),
-    /// The other process takes no more: keep the clients that are here, and accept none.
+    /// End of the hand-over: keep the clients that are here, and accept none.
     Keep,
     /// Close the listeners: the other process has passed them on, and this one opens its own if it
     /// ever accepts again.

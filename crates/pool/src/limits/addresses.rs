@@ -52,7 +52,7 @@ pub(crate) struct Limit {
     pub(crate) logins_per_s: Option<u32>,
 }
 
-/// One that nobody meets.
+/// Limit that nobody meets.
 const UNMET: Limit = Limit {
     clients: Some(u32::MAX),
     logins_per_s: None,
@@ -205,7 +205,7 @@ struct Cell {
     prefix: Prefix,
     /// Connections that are open.
     open: u32,
-    /// When the last of those would have begun that did, had they come evenly.
+    /// Moment at which the last of those that did would have begun, had they come evenly.
     begun: u64,
 }
 

@@ -7,21 +7,22 @@ use reactor::Time;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Of the memory of the machine or of its smallest control group, the pool takes at most this share
-/// (in tenths) unless `memory_bytes_max` says otherwise.
+/// Tenths of the memory of the machine or of its smallest control group that the pool takes unless
+/// `memory_bytes_max` says otherwise.
 const MEMORY_TENTHS: u64 = 9;
 /// Eighths of the memory that the pool may take, for bytes kept for clients; the rest is for the
 /// program, its allocator and its threads.
 const CLIENTS_EIGHTHS: u64 = 7;
 /// A client that holds no more than this is within its share, however many there are.
 const SHARE_MIN: usize = 256 * 1024;
-/// Of the memory that the pool may take, unfinished commands take at most this part, unless
+/// Part of the memory that the pool may take which unfinished commands take at most, unless
 /// `input_bytes_max` says otherwise.
 const INPUT_PART: usize = 8;
-/// They take no more than this, or than so many of the longest commands that the server takes.
+/// Most bytes that they take, or those of [`INPUT_COMMANDS`] of the longest commands that the
+/// server takes.
 const INPUT_BYTES: usize = 128 << 20;
 const INPUT_COMMANDS: usize = 3;
-/// With less memory than this left on the machine nobody is let in.
+/// Bytes left on the machine below which nobody is let in.
 const LEFT_MIN: u64 = 64 << 20;
 /// A control group that is smaller keeps this part of its own memory free.
 const LEFT_PART: u64 = 16;
@@ -48,7 +49,7 @@ pub(crate) struct ClientMemory {
 pub(crate) struct ReportedMemory {
     reported: usize,
     look_at: Time,
-    /// The last look has told the others of the group's client that holds most.
+    /// True if the last look has told the others of the group's client that holds most.
     has_told: bool,
 }
 
@@ -59,7 +60,7 @@ pub(crate) enum MemoryLook {
     Full,
     /// The process lacks memory: the groups tell each other what their clients hold.
     ShortTells,
-    /// It still does: the one that holds most of all goes.
+    /// Shortage that goes on: the one that holds most of all goes.
     ShortCloses,
 }
 

@@ -36,7 +36,7 @@ pub(crate) const SECONDS_MAX: u64 = 365 * 24 * 3600;
 pub(crate) enum Effect {
     /// None runs; their clients hear this.
     Reject(String),
-    /// So many run or wait at once, over all groups.
+    /// Most that run or wait at once, over all groups.
     Limit(usize),
 }
 

@@ -76,7 +76,7 @@ pub(crate) const NO_ROOM: &str = "the spool (spool_bytes_max) has no room and ot
 /// A client that holds up its backend.
 #[derive(Clone, Copy, Debug)]
 struct Reader {
-    /// When it took bytes last.
+    /// Moment at which it took bytes last.
     since: Time,
     client: ClientId,
     backend: BackendId,
@@ -97,22 +97,22 @@ impl Reader {
 /// Next bytes for a client whose reply was taken off its backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextOfSpool {
-    /// It has been sent all.
+    /// Nothing: it has been sent all.
     Nothing,
-    /// It is in memory now.
+    /// Block in memory.
     InMemory,
-    /// It comes from the file.
+    /// Block to come from the file.
     OnDisk,
 }
 
 /// Action by which others get backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relief {
-    /// This backend is read on: its client takes more, or its reply goes on into the spool.
+    /// Backend to be read on: its client takes more, or its reply goes on into the spool.
     ReadOn(BackendId),
-    /// The reply of this backend goes to the spool from now on.
+    /// Backend whose reply goes to the spool from now on.
     TakeOff(BackendId),
-    /// This client is closed, for this reason.
+    /// Client to be closed, for this reason.
     End(ClientId, &'static str),
 }
 
@@ -134,16 +134,16 @@ struct Long {
     backend: BackendId,
     client: ClientId,
     is_slow: bool,
-    /// It has become so when it was tried.
+    /// True if it has become so when it was tried.
     is_tried: bool,
 }
 
 /// Waiting statements that want the backends of slow readers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
-    /// Some statement waits, or another group is owed a backend.
+    /// True if some statement waits, or another group is owed a backend.
     pub(crate) any: bool,
-    /// A statement waits that is known to be long.
+    /// True if a statement waits that is known to be long.
     pub(crate) long: bool,
 }
 
@@ -166,9 +166,9 @@ pub(crate) struct SlowReaders {
     proven: HashSet<ClientId>,
     /// Client whose unknown text is tried, and since when.
     trial: Option<(ClientId, Time)>,
-    /// The next trial is that of the one that waits for longest.
+    /// True if the next trial is that of the one that waits for longest.
     tries_oldest: bool,
-    /// When the next reader beyond the share has taken nothing for too long.
+    /// Moment at which the next reader beyond the share has taken nothing for too long.
     next_end: Time,
     /// Backends that slow readers of limited users hold here, as all groups were told.
     of_users: BTreeMap<usize, usize>,

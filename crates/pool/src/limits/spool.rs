@@ -41,9 +41,9 @@ const AGAIN_AFTER: Duration = Duration::from_secs(10);
 pub(crate) struct SpoolUse {
     max: usize,
     used: AtomicUsize,
-    /// When it last had no room for a reply.
+    /// Moment at which it last had no room for a reply.
     lacked_at: AtomicU64,
-    /// Since when the slowest reader of each group has taken nothing.
+    /// Moments since which the slowest reader of each group has taken nothing.
     longest: Box<[AtomicU64]>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Spool {
     group: usize,
     /// Bytes of a block.
     block: usize,
-    /// When the file could last not be made, written or read.
+    /// Moment at which the file could last not be made, written or read.
     failed_at: Option<Time>,
     /// Blocks of the file that nobody has.
     free: Vec<u32>,

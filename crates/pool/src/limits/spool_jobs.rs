@@ -36,7 +36,7 @@ pub(crate) enum SpoolWrite {
         at: u64,
         bytes: Vec<u8>,
     },
-    /// Nobody has a block: the disk space goes back.
+    /// Return of the disk space, nobody having a block.
     Cut { group: usize },
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct SpoolRead {
 /// Result of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpoolDone {
-    /// A block is written.
+    /// Written block.
     Stored,
     /// A block could not be written; why.
     Failed(String),

@@ -17,9 +17,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After writing, the writer rests for so many times the time that it took.
+/// Rest of the writer after writing, in multiples of the time that it took.
 const REST: u32 = 1;
-/// It rests no longer than this.
+/// Longest rest.
 const REST_MAX: Duration = Duration::from_millis(20);
 
 /// Loop of a thread.

@@ -65,7 +65,7 @@ use std::time::Duration;
 /// Time that the spool's disk may take for what a client waits for. Far above what a disk that is
 /// behind needs for all that its lines may hold.
 pub(crate) const DISK_MAX: Duration = Duration::from_secs(60);
-/// An idle client without a backend may be closed late by one part in so many of its time.
+/// Part of its time by which an idle client without a backend may be closed late.
 const IDLE_PARTS: u64 = 16;
 /// Most sweeps between two looks at one.
 const LOOKS_BETWEEN_MAX: u32 = 64;
@@ -80,15 +80,15 @@ const PROBED_SWEEPS: u32 = 2;
 /// Why a client must go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Late {
-    /// It has not sent its PROXY header.
+    /// PROXY header that was not sent.
     Header,
-    /// It has not logged in.
+    /// Login that is not complete.
     Login,
-    /// Its reply does not come out of the spool.
+    /// Reply that does not come out of the spool.
     Spooled,
-    /// It has not taken its reply, or the rest of a command does not come.
+    /// Reply that was not taken, or rest of a command that does not come.
     Stalled,
-    /// It has said nothing.
+    /// Silence.
     Idle,
 }
 

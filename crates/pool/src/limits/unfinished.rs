@@ -59,9 +59,9 @@ impl Shared {
 pub(crate) enum Takes {
     /// Now.
     Now,
-    /// Its client is served again when it may, or has gone.
+    /// Not now: its client is served again when it may, or has gone.
     Later,
-    /// It is to be refused.
+    /// Refusal.
     Never(Refusal),
 }
 

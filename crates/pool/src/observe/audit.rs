@@ -38,7 +38,7 @@ use std::time::Duration;
 const WAITING_MAX: usize = 1 << 20;
 /// Bytes of a value that a client has given; the rest is left out.
 const VALUE_MAX: usize = 256;
-/// At the end of the program, lines that wait get this time to be written.
+/// Time to write the lines that wait at the end of the program.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Socket of the system's log.
 const SYSLOG: &str = "/dev/log";
@@ -47,13 +47,13 @@ const SYSLOG_PRIORITY: u8 = 10 << 3 | 6;
 
 /// Reasons for which clients end, where a refusal does not name one.
 pub(crate) mod end {
-    /// It said goodbye (COM_QUIT).
+    /// Goodbye of the client (COM_QUIT).
     pub(crate) const QUIT: &str = "quit";
-    /// Its connection ended without a goodbye.
+    /// End of its connection without a goodbye.
     pub(crate) const DISCONNECTED: &str = "disconnected";
-    /// It said nothing for `idle_s_max` or `wait_timeout`.
+    /// Silence for `idle_s_max` or `wait_timeout`.
     pub(crate) const IDLE: &str = "idle-timeout";
-    /// It stopped within a command, or in front of its reply.
+    /// Stop within a command, or in front of its reply.
     pub(crate) const STALLED: &str = "stalled";
     /// Its host acknowledges nothing.
     pub(crate) const SILENT: &str = "silent";
@@ -274,7 +274,7 @@ pub(crate) struct AuditTrail {
     is_on: AtomicBool,
     writer: OnceLock<()>,
     waiting: Mutex<Waiting>,
-    /// A line waits, or all have been written.
+    /// Signal that a line waits, or all have been written.
     changed: Condvar,
     /// Destination from the next line on, if that is another one.
     next: Mutex<Option<AuditLog>>,
@@ -430,7 +430,7 @@ impl AuditTrail {
 #[derive(Debug)]
 enum Output {
     Syslog(PathBuf, UnixDatagram),
-    /// With the fact that the last line is not whole.
+    /// File, with the fact that the last line is not whole.
     File(File, bool),
 }
 

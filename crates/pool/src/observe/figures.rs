@@ -128,9 +128,9 @@ impl Histogram {
 /// Figures of one user's statements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserFigures {
-    /// From a statement's arrival until it was sent to the server.
+    /// Times from a statement's arrival until it was sent to the server.
     pub(crate) wait: Histogram,
-    /// From then on until the last byte of its reply.
+    /// Times from then on until the last byte of its reply.
     pub(crate) service: Histogram,
     /// Those that ended with an error of the server.
     pub(crate) errors: u64,
@@ -308,7 +308,7 @@ pub(crate) struct GroupView {
     pub(crate) census: Census,
     /// Clients in each [`Stage`].
     pub(crate) stages: [usize; Stage::ALL.len()],
-    /// For how long the statements have run that run now, and have waited that wait.
+    /// Times for which the statements have run that run now, and have waited that wait.
     pub(crate) running: Histogram,
     pub(crate) waiting: Histogram,
     /// Clients that are pinned now, by reason; one may have several.

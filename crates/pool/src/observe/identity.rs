@@ -20,11 +20,11 @@ pub(crate) struct ClientIdentity {
     pub(crate) id: Option<u32>,
     /// The account that it has proven, or says that it is.
     pub(crate) account: Option<Vec<u8>>,
-    /// There is such an account: others would be as many as somebody guesses.
+    /// True if there is such an account: others would be as many as somebody guesses.
     pub(crate) is_account: bool,
     /// Digest of its statement, the last one where none runs; 0: of none.
     pub(crate) digest: u64,
-    /// A transaction is open.
+    /// True if a transaction is open.
     pub(crate) in_transaction: bool,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct LimitedLog {
     losses: LineLimit,
     refusals: LineLimit,
     kills: LineLimit,
-    /// When idle clients were told of last, and how many there were by then.
+    /// Moment of the last line about idle clients, and how many there were by then.
     idle_logged: (Time, u64),
 }
 

@@ -120,7 +120,7 @@ pub(crate) struct ClientLine {
     /// The server's number of its backend.
     pub(crate) thread: Option<u32>,
     pub(crate) in_transaction: bool,
-    /// For how long the transaction is open, and how many statements were answered in it.
+    /// Seconds for which the transaction is open, and how many statements were answered in it.
     pub(crate) transaction: Option<(f64, u32)>,
     /// Why it is pinned and for how long, the oldest first; and by which text.
     pub(crate) pins: Vec<(&'static str, f64)>,

@@ -39,7 +39,7 @@ use std::time::Duration;
 const LINES_MAX: usize = 4096;
 /// Those of them that may be of the log of all statements: it leaves room for what matters more.
 const STATEMENT_LINES_MAX: usize = LINES_MAX / 2;
-/// At the end of the program, lines that wait get this time to be written.
+/// Time to write the lines that wait at the end of the program.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a message; the rest is left out.
 const MESSAGE_MAX: usize = 8 * 1024;
@@ -47,11 +47,11 @@ const MESSAGE_MAX: usize = 8 * 1024;
 /// Importance of a line, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// The pool cannot do what it is for, or ends.
+    /// Failure of the pool to do what it is for, or its end.
     Error,
     /// Something is wrong somewhere; the pool goes on.
     Warning,
-    /// For the record.
+    /// Fact for the record.
     Info,
 }
 
@@ -229,7 +229,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) reason: Option<&'a str>,
     /// Digest of the statement that ends with it.
     pub(crate) digest: Option<u64>,
-    /// A transaction ends with it.
+    /// True if a transaction ends with it.
     pub(crate) cuts_transaction: bool,
     /// Lines of this event that were left out since the last one.
     pub(crate) omitted: u64,

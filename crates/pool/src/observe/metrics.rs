@@ -42,7 +42,7 @@ const OTHER: &str = "other";
 /// Board on which the main thread and the groups publish their figures.
 #[derive(Debug)]
 pub(crate) struct Board {
-    /// When the process began to serve, as the time of day.
+    /// Time of day at which the process began to serve.
     began: Duration,
     draining: AtomicBool,
     pool: OnceLock<Source>,
@@ -122,7 +122,7 @@ pub(crate) struct PointShown {
     pub(crate) labels: String,
     /// The value; of a histogram the mean in seconds.
     pub(crate) value: f64,
-    /// Of a histogram.
+    /// Count of a histogram.
     pub(crate) count: Option<u64>,
     pub(crate) p99: Option<Duration>,
 }
@@ -232,7 +232,7 @@ pub(crate) struct Metric {
 
 /// Way of reading it.
 enum Reading {
-    /// At any time.
+    /// Figures of the process, at any time.
     Process(fn(&Sample<'_>, &mut Points)),
     /// Once the groups serve.
     Pool(fn(&PoolSample<'_>, &mut Points)),

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 /// Spans, or records, of one request.
 const BATCH_MAX: usize = 512;
-/// The first of a batch waits for others for so long.
+/// Time for which the first of a batch waits for others.
 const BATCH_WAIT: Duration = Duration::from_secs(1);
 /// Times that one batch is sent.
 const TRIES_MAX: u32 = 6;
@@ -40,7 +40,7 @@ const TRIES_MAX: u32 = 6;
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 /// The longest pause, also where the collector asks for more.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// At the end of the process, what is there gets this time to be sent.
+/// Time to send what is there at the end of the process.
 const END_MAX: Duration = Duration::from_secs(2);
 /// A thread with nothing to do looks again after so long.
 const NOTHING_DUE: Duration = Duration::from_secs(3600);
@@ -175,7 +175,7 @@ struct Route<'a> {
     /// Its name in the path.
     signal: &'static str,
     telemetry: &'a Telemetry,
-    /// The collector has not taken the last request.
+    /// True if the collector has not taken the last request.
     is_lost: bool,
 }
 
@@ -246,7 +246,7 @@ struct Courier<'a, T: Cargo> {
     receiver: ExportReceiver<T>,
     /// Batch that goes out next.
     batch: Vec<T>,
-    /// When it does, if there is any.
+    /// Moment at which it does, if there is any.
     due: Time,
     /// Tries so far.
     tries: u32,

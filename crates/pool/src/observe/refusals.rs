@@ -25,7 +25,7 @@ const WORDS_MAX: usize = 300;
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
     pub(crate) count: u64,
-    /// When the last one was.
+    /// Moment of the last one.
     pub(crate) last: Time,
     /// Address of its client.
     pub(crate) peer: Peer,

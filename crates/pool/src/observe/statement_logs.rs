@@ -59,7 +59,7 @@ struct Note {
     trace: Option<Box<str>>,
     /// The text as it is to be shown; `None`: that of its digest is.
     slow_text: Option<Box<str>>,
-    /// For the log of all: how many were left out before it, and its text.
+    /// Statements left out before it, and its text, for the log of all.
     logged: Option<(u64, Box<str>)>,
 }
 

@@ -25,8 +25,8 @@ use std::time::Duration;
 pub(crate) const SPANS_MAX: usize = 4096;
 /// Records of lines of the log that wait to be sent.
 pub(crate) const RECORDS_MAX: usize = 4096;
-/// One of the log of all statements is left out when so many wait: it leaves room for what matters
-/// more, as the log itself does.
+/// Most waiting lines with which one of the log of all statements still gets in: it leaves room for
+/// what matters more, as the log itself does.
 const STATEMENT_RECORDS_MAX: usize = RECORDS_MAX / 2;
 /// Bytes of a statement's text in a span: as many as in the log.
 const TEXT_MAX: usize = 4096;
@@ -75,9 +75,9 @@ impl Whose {
 /// Run of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ran {
-    /// From its arrival until it was sent to the server.
+    /// Time from its arrival until it was sent to the server.
     pub(crate) wait: Duration,
-    /// From then on until its end.
+    /// Time from then on until its end.
     pub(crate) service: Duration,
     pub(crate) command: Option<&'static str>,
     /// The server's address.
@@ -105,7 +105,7 @@ impl Ran {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Span {
     pub(crate) trace: Trace,
-    /// When it ended, as the time of day.
+    /// Time of day at which it ended.
     pub(crate) end: Duration,
     pub(crate) text: Box<str>,
     pub(crate) whose: Whose,
@@ -135,7 +135,7 @@ impl Span {
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
-    /// When it was logged, as the time of day.
+    /// Time of day at which it was logged.
     pub(crate) at: Duration,
     pub(crate) event: Event,
     pub(crate) whose: Whose,

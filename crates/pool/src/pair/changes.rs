@@ -43,11 +43,11 @@ struct Reported<'t> {
     collations: Vec<(&'t [u8], &'t [u8])>,
     /// Such a character set was.
     charset: bool,
-    /// It was reported; `max_join_size` sets it too, without a report, and may come behind it.
+    /// Reported value; `max_join_size` sets it too, without a report, and may come behind it.
     big_selects: Option<&'t [u8]>,
     /// Why the client keeps its backend from now on.
     pin: Option<PinReason>,
-    /// A character set is one in which ASCII is no single byte.
+    /// True if a character set is one in which ASCII is no single byte.
     is_wide: bool,
     /// Something has changed, and it was not said what.
     is_bare: bool,

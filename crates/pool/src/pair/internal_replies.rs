@@ -42,17 +42,17 @@ pub(crate) enum After {
     Settle,
     /// Decide anew; a command that has waited for this answer goes on first.
     GoOn,
-    /// The backend stands in the session of its client, which goes on or is let in.
+    /// Backend in the session of its client, which goes on or is let in.
     Stands,
-    /// The client's command is looked at again: what it needs is there.
+    /// Client's command to be looked at again: what it needs is there.
     Ready,
-    /// The client's command is answered with this, which is its error.
+    /// Answer to the client's command, which is its error.
     Replay(Vec<u8>),
-    /// The client has come to a state that there is not.
+    /// Client in an impossible state.
     CloseClient,
-    /// The server has refused the client's state.
+    /// Refusal of the client's state by the server.
     Unrestored(Behind),
-    /// The backend is closed.
+    /// Backend to be closed.
     Lose(Broken),
 }
 

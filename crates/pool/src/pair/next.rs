@@ -33,7 +33,7 @@ pub(crate) enum Next {
     Keep,
     /// The backend answers this first.
     Ask(Vec<u8>),
-    /// There was nothing to ask: what has waited for an answer goes on, and the rest follows.
+    /// Nothing to ask: what has waited for an answer goes on, and the rest follows.
     GoOn,
     /// The client holds nothing there: the backend serves the next.
     Free,
@@ -42,9 +42,9 @@ pub(crate) enum Next {
 /// Place of the client whose backend is decided: this process or the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
-    /// It does.
+    /// Service by this process.
     Here,
-    /// It is to go to another, with its backend if it keeps that.
+    /// Move to another process, with its backend if it keeps that.
     Leaves,
 }
 

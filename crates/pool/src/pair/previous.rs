@@ -49,7 +49,7 @@ fn counts_itself(found: &classify::Statement, server: Server) -> bool {
 /// A client, and what is kept of its statement before.
 pub(crate) struct Before<'a, S> {
     pub(crate) view: ClientView<'a, S>,
-    /// It has a backend, or goes back to its last one.
+    /// True if it has a backend, or goes back to its last one.
     pub(crate) bound: bool,
     pub(crate) gtid: Option<&'a LastGtid>,
     pub(crate) server: &'a ServerFacts,

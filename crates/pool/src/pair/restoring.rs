@@ -45,7 +45,7 @@ use wire::command::{Command, ReplyShape};
 use wire::packet::HEADER_LEN;
 use wire::track::{Change, changes};
 
-/// From this version on MySQL is known to give the attributes of a text to all its statements.
+/// Version from which on MySQL is known to give the attributes of a text to all its statements.
 const ATTRIBUTES_FOR_ALL: u32 = 90_700;
 
 /// Text that begins a transaction whose client has had the answer already.

@@ -28,9 +28,9 @@ const PLAIN_LEN_MAX: usize = 65;
 /// Use that is made of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It is run.
+    /// Run.
     Run,
-    /// It is prepared: it is not certain that it gives a variable a value.
+    /// Preparation: it is not certain that it gives a variable a value.
     Prepare,
 }
 
@@ -111,10 +111,10 @@ fn is_plain(variable: &[u8]) -> bool {
 /// Reason for which a command cannot run in a backend's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// The session has something that the command must not find, or lacks something that it must
-    /// find, or (on MySQL) nothing but a reset leads to the client's.
+    /// Session that has something which the command must not find, or lacks something that it must
+    /// find, or from which (on MySQL) nothing but a reset leads to the client's.
     NeedsReset,
-    /// The session has a default schema, and the command is to have none: nothing takes a schema
+    /// Session with a default schema for a command that is to have none: nothing takes a schema
     /// away. The client had one when it got the backend, and has lost it since.
     HasSchema,
 }

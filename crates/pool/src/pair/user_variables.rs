@@ -51,8 +51,8 @@ const VALUE_MAX: usize = 64 * 1024;
 /// Bytes of the literals that a client may carry: they go to the server in one SET.
 const CLIENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Of the longest command that the server takes, what one client's variables may be in a SET. It
-/// takes away another's too, and sets system variables.
+/// Part of the longest command that the server takes which one client's variables may be in a SET.
+/// It takes away another's too, and sets system variables.
 const PACKET_SHARE: usize = 3;
 
 /// Bytes of the names that are to be read back.

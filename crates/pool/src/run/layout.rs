@@ -13,7 +13,7 @@ use reactor::descriptors;
 /// Descriptors that a group needs besides its clients and backends: epoll, listeners, mailboxes of
 /// all groups, the standard streams, and some for what libraries open.
 const DESCRIPTORS_RESERVED: u64 = 64;
-/// A group is not made for fewer backends than this, unless the clients need its descriptors.
+/// Fewest backends for which a group is made, unless the clients need its descriptors.
 const BACKENDS_PER_GROUP: u64 = 8;
 
 /// Threads that the pool has besides those of its groups.

@@ -20,7 +20,7 @@ pub(crate) enum Listener {
         SocketAddr,
         #[expect(dead_code, reason = "held, not used")] Option<OwnedFd>,
     ),
-    /// It was given to this process; each group has a descriptor of it.
+    /// Listener given to this process; each group has a descriptor of it.
     Given(SocketAddr, Arc<OwnedFd>),
     /// All groups share the listener.
     Unix(std::path::PathBuf, Arc<OwnedFd>),

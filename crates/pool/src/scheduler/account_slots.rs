@@ -32,8 +32,8 @@ use std::time::Duration;
 /// A front that has waited for this much longer than another pool's gets its backend: a login costs
 /// about a millisecond, and is not to be paid for each statement.
 const LEND_AFTER: Duration = Duration::from_millis(50);
-/// No connection is opened for so long after a refusal; where the account has none, so that others
-/// have them all, the pauses double up to [`LOOK_MAX`].
+/// Pause after a refusal; where the account has no connection, so that others have them all, the
+/// pauses double up to [`LOOK_MAX`].
 const AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// First and longest pause between two looks whether the server takes more.
 const LOOK_MIN: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ struct Slots {
     max: Option<usize>,
     /// Connections that the fleet leaves to this pool.
     part: Option<usize>,
-    /// The server has refused a connection below the limit.
+    /// True if the server has refused a connection below the limit.
     is_doubted: bool,
     /// Refusals since the limit has risen.
     refusals: u32,
@@ -74,9 +74,9 @@ struct Slots {
     in_a_row: u32,
     /// No dial before this moment.
     again_at: Time,
-    /// From here on a dial may look whether the server takes more.
+    /// Moment from which on a dial may look whether the server takes more.
     look_at: Time,
-    /// At most one for each pool of each group.
+    /// Wants, at most one for each pool of each group.
     wants: Vec<Want>,
     /// Words of the last refusal.
     words: String,

@@ -24,7 +24,7 @@ pub(crate) struct Arrivals {
     pub(crate) pending: Vec<usize>,
     /// While statements wait: nobody is let in before.
     pub(crate) next_at: Time,
-    /// After a failure: nobody is let in before.
+    /// Moment before which nobody is let in, after a failure.
     pub(crate) again_at: Time,
 }
 

@@ -30,11 +30,12 @@
 
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 
-/// A group may hold so many by borrowing, where its descriptor table is made for all of them.
+/// Most slots that a group may hold by borrowing, where its descriptor table is made for all of
+/// them.
 const BORROWED_MAX: usize = 1024;
 /// A group reserves at most one backend of so many of its share: with few, every one is wanted.
 const BACKENDS_PER_RESERVED: usize = 8;
-/// The group wants nothing.
+/// Wish for nothing.
 const NOTHING: usize = 0;
 
 /// Backends that one group has and wants; alone on its cache lines.
@@ -100,7 +101,7 @@ impl Share {
 pub(crate) enum Owed {
     /// Nothing.
     Nothing,
-    /// One that it has not used for a while.
+    /// Slot that it has not used for a while.
     Idle,
     /// The next backend that becomes free: another group is below its share.
     AtOnce,

@@ -32,15 +32,15 @@ use reactor::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A reply is long once it has so many bytes.
+/// Bytes from which on a reply is long.
 pub(crate) const LONG: usize = 128 * 1024;
 /// Time that a turn spends on bulk work.
 pub(crate) const TURN_MAX: Duration = Duration::from_micros(300);
-/// For each moment of bulk work, so many without beside few short statements.
+/// Moments of rest for each moment of bulk work beside few short statements.
 const REST: u32 = 2;
 /// Moments of rest for each moment of bulk work, beside many other clients.
 const REST_BUSY: u32 = 19;
-/// One rest is at most this long, however long a piece took.
+/// Longest rest, however long a piece took.
 const REST_MAX: Duration = Duration::from_millis(10);
 /// A short statement that was answered so long ago says that others are there to be served.
 const OTHERS_WITHIN: Duration = Duration::from_millis(20);
@@ -62,9 +62,9 @@ pub(crate) struct Bulk {
     queue: VecDeque<Piece>,
     /// Backends that are read in the next turn, which comes at once.
     at_once: Vec<BackendId>,
-    /// Nothing is done before.
+    /// Moment before which nothing is done.
     rests_until: Time,
-    /// When a short statement was answered last.
+    /// Moment at which a short statement was answered last.
     others_at: Time,
     /// Others served since the last bulk work.
     others: u32,

@@ -23,13 +23,13 @@ const SLACK_MIN: Duration = Duration::from_millis(2);
 pub(crate) struct Front {
     /// Arrival of the one that waits for longest; [`Time::NEVER`] when nobody waits.
     pub(crate) since: AtomicU64,
-    /// When something was started from the queues last.
+    /// Moment at which something was started from the queues last.
     pub(crate) started: AtomicU64,
     /// Somebody waits and the group does not yield.
     pub(crate) runs: AtomicBool,
 }
 
-/// Since when the front of each group's queues waits.
+/// Moments since which the front of each group's queues waits.
 #[derive(Debug)]
 pub struct Fronts(pub(crate) Box<[Front]>);
 

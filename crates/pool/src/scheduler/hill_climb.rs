@@ -41,12 +41,13 @@ const WORTH: f64 = 0.01;
 /// Pairs of windows after which a comparison can end.
 const PAIRS_MIN: usize = 2;
 
-/// A difference is one when it is so many standard errors, after [`PAIRS_MIN`] pairs and after each
+/// Standard errors from which on a difference is one, after [`PAIRS_MIN`] pairs and after each
 /// further one: the quantile of 90 % of Student's t-distribution, because few pairs say little of
 /// the error itself.
 const CERTAIN: [f64; 10] = [3.08, 1.89, 1.64, 1.53, 1.48, 1.44, 1.41, 1.40, 1.38, 1.37];
 
-/// After the last pair it is one when it is so many. Where the noise hides it, the limit stays.
+/// Standard errors from which on it is one after the last pair. Where the noise hides it, the limit
+/// stays.
 const LIKELY: f64 = 1.0;
 
 /// The gains of pairs differ by at least so much, whatever few of them say.
@@ -85,7 +86,8 @@ impl Direction {
 enum Doing {
     /// Nothing, for so many windows.
     Resting(u32),
-    /// The next window is of the limit (A), whose throughput is compared with that of `other` (B).
+    /// Comparison: the next window is of the limit (A), whose throughput is compared with that of
+    /// `other` (B).
     Comparing {
         other: usize,
         /// Windows that have ended.
@@ -108,7 +110,7 @@ pub(crate) struct HillClimb {
     begins_with: usize,
     limit: usize,
     direction: Direction,
-    /// In percent.
+    /// Step in percent.
     step: usize,
     /// Directions in which a small step has brought nothing, since one did.
     in_vain: u32,

@@ -56,9 +56,9 @@ pub(crate) struct Matching<'a, S> {
     pub(crate) rules: &'a RuleSet,
     /// The group's number.
     pub(crate) index: usize,
-    /// It drains: nobody new is served.
+    /// True while it drains: nobody new is served.
     pub(crate) drains: bool,
-    /// The server's name is being looked up: a dial is tried at this moment at the latest.
+    /// Moment at which a dial is tried at the latest while the server's name is being looked up.
     pub(crate) address_at: Time,
     pub(crate) now: Time,
     /// Accounts that have or want backends, once they are counted.

@@ -12,11 +12,11 @@ use sql::lex::{Kind, LexMode, Lexer, Token};
 /// Priority of a session's statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Priority {
-    /// In the high queue, while there are tickets.
+    /// High queue, while there are tickets.
     High,
-    /// In the low queue.
+    /// Low queue.
     Low,
-    /// As `high_prio_mode` says.
+    /// Queue that `high_prio_mode` names.
     #[default]
     Auto,
 }
@@ -121,9 +121,9 @@ impl Consistency {
 pub(crate) enum Asked {
     /// Nothing; it is the server's.
     Nothing,
-    /// This priority; `None` gives back the user's.
+    /// Priority; `None` gives back the user's.
     Priority(Option<Priority>),
-    /// This server for reads; `None` gives back the user's.
+    /// Server for reads; `None` gives back the user's.
     ReadFrom(Option<ReadFrom>),
     /// A value that the setting of this name cannot have.
     Wrong(&'static str, String),

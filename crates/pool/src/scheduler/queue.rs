@@ -71,12 +71,12 @@ impl QueueName {
     }
 }
 
-/// One that waits.
+/// Client that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     /// The client.
     pub client: ClientId,
-    /// Since when; no other has the same.
+    /// Moment since which it waits; no other has the same.
     pub since: Time,
     /// Pool of the place.
     pub pool: u32,

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The setting of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oversubscribe {
-    /// So many statements besides one for each core.
+    /// Excess: statements besides one for each core.
     By(usize),
     /// The pool looks for the number.
     Auto,
@@ -81,7 +81,7 @@ pub(crate) struct RunningLimit {
     /// The most, whatever `backends_max` is.
     most: usize,
     now: AtomicUsize,
-    /// When the window may end at the earliest.
+    /// Moment at which the window may end at the earliest.
     ends: AtomicU64,
     search: Mutex<Search>,
 }

@@ -47,11 +47,11 @@ pub(crate) struct Waiters<'a, S> {
 /// Fate of a client that is to wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
-    /// It waits.
+    /// Place in a queue.
     Waits,
-    /// It meets a bound; nothing of its command has been executed.
+    /// Refusal by a bound; nothing of its command has been executed.
     Refused(Refusal),
-    /// It is gone, or about to be.
+    /// Client that is gone, or about to be.
     Gone,
 }
 

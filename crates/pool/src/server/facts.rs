@@ -40,7 +40,8 @@ pub struct ServerFacts {
     pub default_results: Option<u16>,
     /// Trackers that a client with CLIENT_SESSION_TRACK receives.
     pub trackers: Tracked,
-    /// It names clients by host name where it can, not by address (`skip_name_resolve` is off).
+    /// True if it names clients by host name where it can, not by address (`skip_name_resolve` is
+    /// off).
     pub names_hosts: bool,
     /// Conditions that a fresh session keeps (`max_error_count`).
     pub conditions_max: u32,

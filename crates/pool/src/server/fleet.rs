@@ -46,11 +46,11 @@ pub(super) struct State {
     pub(super) answers: Vec<((u8, u8), KillEnd)>,
 }
 
-/// This pool's part of the fleet.
+/// Part of the fleet that is this pool's.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(crate) name: String,
-    /// There is one server, whatever addresses it has.
+    /// True if there is one server, whatever addresses it has.
     has_one_server: bool,
     state: Mutex<State>,
     /// Its seat; [`SEATS_MAX`] before the first.

@@ -54,7 +54,7 @@ const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
 /// The pool's own questions need all rows, and names as they are, whatever holds for new sessions.
 const OWN_SESSION: &str = "SET SESSION sql_mode='',SESSION sql_select_limit=18446744073709551615,\
     SESSION sql_big_selects=1";
-/// A change of user has two bytes for the id of a collation.
+/// Question for the collations whose ids fit into the two bytes of a change of user.
 const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
     FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 65535";
 /// Query for collations of MariaDB since 10.10: a collation of several character sets has an id and
@@ -79,18 +79,18 @@ pub(crate) struct ProbeError {
 pub(crate) enum Fault {
     /// Nobody answered, or not to the end.
     Unreached,
-    /// A connection stands, and nothing came over it within the time for an answer.
+    /// Silence on a connection that stands, within the time for an answer.
     Unanswered,
-    /// The server's answer is of no use now; it may be later.
+    /// Answer that is of no use now; it may be later.
     Passing,
     /// The server refuses the account. Asking again will not help until somebody changes the
     /// account or the server.
     Lasting,
     /// The server answers a question with this error.
     Failed(u16),
-    /// The server's certificate does not pass, or there is no TLS to be had with it.
+    /// Certificate that does not pass, or no TLS to be had with the server.
     Untrusted,
-    /// The answer is longer than [`ANSWER_MAX`].
+    /// Answer longer than [`ANSWER_MAX`].
     TooLong,
 }
 

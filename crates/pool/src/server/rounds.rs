@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Expressions of one text, and texts that are sent at once: what fits into a socket's buffer.
 const EXPRESSIONS: usize = 128;
 const TEXTS: usize = 8;
-/// The server ends a connection that asks nothing for so long: that of a host that is gone.
+/// Time after which the server ends a connection that asks nothing, that of a host that is gone.
 const GONE_AFTER: u32 = 60;
 /// A pool begins to serve once it has a seat and a unit, or, with a seat, after this.
 const BEGIN_MAX: Duration = Duration::from_secs(3);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Changes since a group looked last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
-    /// An outage has ended.
+    /// True if an outage has ended.
     pub(crate) is_back: bool,
     /// The server's name means other addresses.
     pub(crate) has_moved: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Changed {
 /// State that a group has seen.
 #[derive(Debug)]
 pub(crate) struct ServerStatus {
-    /// The server's name is being looked up: a dial is tried at this moment at the latest.
+    /// Moment at which a dial is tried at the latest while the server's name is being looked up.
     pub(crate) address_at: Time,
     /// Outages that have ended.
     returns: u64,

@@ -41,7 +41,7 @@ const HINTS: Hints = Hints {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackendTlsMode {
     Off,
-    /// If the server offers it; its certificate is not checked.
+    /// TLS if the server offers it; its certificate is not checked.
     Preferred,
     /// Always; its certificate is not checked.
     Required,
@@ -251,7 +251,7 @@ pub(crate) fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Optio
 pub(crate) enum Asking {
     /// Not at all.
     Off,
-    /// If the server offers it.
+    /// TLS if the server offers it.
     Preferred,
     /// Without it there is no login.
     Required,

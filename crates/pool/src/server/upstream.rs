@@ -44,15 +44,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// A look-up is used for so long; behind one that failed there is none for as long.
+/// Time for which a look-up is used; behind one that failed there is none for as long.
 const LOOKED_UP_FOR: Duration = Duration::from_secs(1);
-/// A dial waits for a look-up for so long.
+/// Time for which a dial waits for a look-up.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// The first connection waits for a name for so long, before it is said that there is none.
+/// Time for which the first connection waits for a name, before it is said that there is none.
 const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// Addresses of a name that are used; the rest are not.
 const ADDRESSES_MAX: usize = 16;
-/// Another address is tried beside one that does not answer after this.
+/// Time after which another address is tried beside one that does not answer.
 const NEXT_AFTER: Duration = Duration::from_millis(250);
 /// Time after which an address that does not answer is tried once more beside: the kernel would
 /// take up to ten times as long to repeat what got lost.
@@ -130,13 +130,13 @@ pub(crate) struct Writer {
 /// Addresses that a name is known to mean.
 #[derive(Debug, Default)]
 struct Known {
-    /// In the order of the look-up.
+    /// Addresses in the order of the look-up.
     addresses: Vec<Arc<Address>>,
     /// The one to be dialled, an index.
     current: usize,
-    /// Since when a look-up is wanted.
+    /// Moment since which a look-up is wanted.
     wanted: Option<Time>,
-    /// When the last one ended.
+    /// Moment at which the last one ended.
     looked_up: Option<Time>,
     /// Why it failed.
     failure: Option<String>,
@@ -161,11 +161,11 @@ pub(crate) struct Upstream {
     changed: Condvar,
     /// Counts the changes of what the name means.
     moves: AtomicU64,
-    /// When the outage began; 0: there is none.
+    /// Moment at which the outage began; 0: there is none.
     failing_since: AtomicU64,
-    /// In this outage, a connection that stood was not answered.
+    /// True if, in this outage, a connection that stood was not answered.
     stands_still: AtomicBool,
-    /// Nothing has come from the server since.
+    /// True if nothing has come from the server since.
     is_silent: AtomicBool,
     /// Counts the outages that have ended.
     returns: AtomicU64,

@@ -76,9 +76,9 @@ pub(crate) struct Watcher {
     server_accounts: Option<(Facts, Option<u64>)>,
     /// The settings of that time, which have the limits of the accounts.
     limits: Arc<Settings>,
-    /// They could not be read the last time.
+    /// True if they could not be read the last time.
     accounts_failed: bool,
-    /// A look is due.
+    /// True if a look is due.
     due: bool,
     /// The look that is being taken: gives its length at its end.
     look: Option<Receiver<Result<Duration, ProbeError>>>,

@@ -76,7 +76,7 @@ const IDLE_TIMEOUTS: [&[u8]; 3] = [
     b"idle_write_transaction_timeout",
 ];
 
-/// With all variables tracked, MySQL reports this one with every statement.
+/// Variable that MySQL reports with every statement where all variables are tracked.
 const STATEMENT_ID: &[u8] = b"statement_id";
 /// Sessions whose transactions are read-only are told so, where they begin.
 const READ_ONLY: [&[u8]; 2] = [b"transaction_read_only", b"tx_read_only"];

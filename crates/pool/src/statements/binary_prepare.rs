@@ -39,15 +39,15 @@ use wire::execution::{EXECUTE_FIXED, LAST_PREPARED, Types, only_number, statemen
 pub(crate) enum CommandOutcome {
     /// A backend runs it, or this command in its place.
     Sent(Statement, Option<Vec<u8>>),
-    /// It is carried out.
+    /// Command that is carried out.
     Done,
-    /// It cannot be read.
+    /// Command that cannot be read.
     Malformed,
-    /// The server has this error for it.
+    /// Error that the server has for it.
     Raised(ErrorCode, String),
     /// Every statement that the client's backend may have is held by a cursor.
     Full,
-    /// It is refused.
+    /// Refusal.
     Refused(Refusal),
 }
 

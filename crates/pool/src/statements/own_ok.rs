@@ -19,7 +19,7 @@ pub(crate) struct OwnOk<'a> {
     pub(crate) front: &'a [u8],
     /// [`OK`], or [`END`] where the protocol has an EOF.
     pub(crate) first: u8,
-    /// It leaves the warnings before it; MySQL counts those of the last statement in it.
+    /// True if it leaves the warnings before it; MySQL counts those of the last statement in it.
     pub(crate) keeps_warnings: bool,
     pub(crate) info: &'a [u8],
     /// Reports of what has changed.
@@ -27,7 +27,7 @@ pub(crate) struct OwnOk<'a> {
 }
 
 impl OwnOk<'_> {
-    /// One that says no more than that.
+    /// OK that says no more than that.
     pub(crate) const PLAIN: OwnOk<'static> = OwnOk {
         front: b"",
         first: OK,
@@ -35,7 +35,7 @@ impl OwnOk<'_> {
         info: b"",
         reports: b"",
     };
-    /// One that leaves the warnings before it.
+    /// OK that leaves the warnings before it.
     pub(crate) const WARNED: OwnOk<'static> = OwnOk {
         keeps_warnings: true,
         ..OwnOk::PLAIN

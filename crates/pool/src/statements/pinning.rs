@@ -142,7 +142,7 @@ pub(crate) struct Planning<'a, S> {
     pub(crate) client: &'a Client<S>,
     pub(crate) code: CodeSeen<'a>,
     pub(crate) policy: StoredCode,
-    /// The text has guards.
+    /// True if the text has guards.
     pub(crate) guarded: bool,
 }
 

@@ -50,11 +50,11 @@ use wire::execution::wants_cursor;
 pub(crate) enum Plan {
     /// The pool answers it.
     Reply(OwnReply),
-    /// It ends a client or its statement; `None`: in words that cannot be read for certain.
+    /// End of a client or its statement; `None`: in words that cannot be read for certain.
     Kill(Option<Kill>),
-    /// It is refused.
+    /// Refusal.
     Refuse(Refusal),
-    /// It waits for what is being read back just now, and is judged again.
+    /// Wait for what is being read back just now; it is judged again then.
     Wait,
     /// A backend runs it.
     Run(RunPlan),
@@ -90,9 +90,9 @@ pub(crate) struct RunPlan {
     pub(crate) back: Option<BackendId>,
     /// LAST_INSERT_ID() is asked in the same write, in front of it.
     pub(crate) asks_insert_id: bool,
-    /// It opens a cursor.
+    /// True if it opens a cursor.
     pub(crate) cursor: bool,
-    /// It is sent without its wish for a cursor.
+    /// True if it is sent without its wish for a cursor.
     pub(crate) drops_cursor: bool,
 }
 
@@ -133,9 +133,9 @@ pub(crate) struct Judging<'a, S> {
     pub(crate) pipelines: bool,
     /// Statements are counted by digest.
     pub(crate) digests: bool,
-    /// Its reads may go to another server.
+    /// True if its reads may go to another server.
     pub(crate) reads_elsewhere: bool,
-    /// The text has guards ([`crate::statements::pinning::guards`]).
+    /// True if the text has guards ([`crate::statements::pinning::guards`]).
     pub(crate) guarded: bool,
     /// Finds the backend of the client's last statement, if it can be used for a text that does
     /// nothing but ask, or else for another.

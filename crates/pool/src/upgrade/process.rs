@@ -74,7 +74,7 @@ pub(crate) struct Progress(Mutex<Steps>);
 /// Steps of the hand-over, unlocked.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    /// A hand-over is going on, or has left clients here while another process accepts.
+    /// True if a hand-over is going on, or has left clients here while another process accepts.
     pub(crate) is_on: bool,
     /// Counts them: what a group says of an earlier one is of no interest.
     pub(crate) number: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Steps {
     pub(crate) stopped: BTreeSet<usize>,
     /// Groups that have closed their listeners, since another process accepts.
     pub(crate) closed: BTreeSet<usize>,
-    /// A group could not go on.
+    /// Reason for which a group could not go on.
     pub(crate) failed: Option<String>,
     /// Because the other process has not answered.
     pub(crate) is_silent: bool,

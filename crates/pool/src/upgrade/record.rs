@@ -43,25 +43,25 @@ pub(crate) const RECORD_BYTES_MAX: usize = 8 << 20;
 /// Why a client does not go to another process now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stays {
-    /// Its TLS has ended.
+    /// End of its TLS.
     Tls,
-    /// It is logging in, or changes its user.
+    /// Login or change of user under way.
     LoggingIn,
     /// Its command runs, waits or is being answered.
     Busy,
-    /// It holds a backend that cannot go along: a cursor is open, something is read back.
+    /// Backend that cannot go along: a cursor is open, something is read back.
     Holding,
-    /// It is pinned to a backend that cannot go along.
+    /// Pin to a backend that cannot go along.
     Pinned,
-    /// It has not taken its last reply.
+    /// Last reply that it has not taken.
     Unsent,
-    /// Its last backend is to be asked what that alone knows.
+    /// Question to its last backend for what that alone knows.
     Asks,
-    /// A part of a compressed frame is unpacked.
+    /// Compressed frame of which a part is unpacked.
     AmidFrame,
-    /// It is on its way.
+    /// Move under way.
     Moving,
-    /// The other process does not take it, or its record is too long.
+    /// Refusal by the other process, or a record that is too long.
     Refused,
 }
 
@@ -175,7 +175,7 @@ struct ClientRecord<L> {
     statements: Vec<HeldRecord>,
     last_prepared: Option<u32>,
     program: String,
-    /// Since when it is connected, by the clock that both processes read.
+    /// Moment since which it is connected, by the clock that both processes read.
     connected: u64,
 }
 
@@ -220,7 +220,7 @@ pub(crate) struct Arrived {
     pub(crate) statements: Vec<(HeldRecord, Rc<Session>)>,
     pub(crate) last_prepared: Option<u32>,
     pub(crate) program: String,
-    /// Since when it is connected.
+    /// Moment since which it is connected.
     pub(crate) connected: Time,
 }
 

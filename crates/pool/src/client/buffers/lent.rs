@@ -14,13 +14,13 @@ use crate::client::buffers::received::Received;
 /// Buffers that a group lends.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
-    /// To whoever reads from a client.
+    /// Buffer of whoever reads from a client.
     pub(crate) from_client: Vec<u8>,
-    /// To whoever reads from a backend.
+    /// Buffer of whoever reads from a backend.
     pub(crate) from_backend: Vec<u8>,
-    /// To whoever writes.
+    /// Buffer of whoever writes.
     pub(crate) out: Vec<u8>,
-    /// To clients that wait.
+    /// Inputs of clients that wait.
     pub(crate) inputs: SpareInputs,
     /// Buffers that compressed clients share.
     pub(crate) packing: Packing,

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A buffer above this size is given back once it is empty, and bytes behind those that are written
-/// are moved to its front if they are no more than this.
+/// Largest buffer that is kept once it is empty, and most bytes behind those that are written that
+/// are moved to its front.
 const KEPT_MAX: usize = 64 * 1024;
 
 /// Bytes of a local file that wait for the server to take them, besides one packet; then no more is

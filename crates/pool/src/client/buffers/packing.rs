@@ -65,7 +65,7 @@ impl Packing {
 #[derive(Debug)]
 pub(crate) struct Compression {
     pub(crate) algorithm: Algorithm,
-    /// The login is over: frames it is.
+    /// True once the login is over: frames it is.
     pub(crate) on: bool,
     /// Number of the next frame, in either direction.
     pub(crate) seq: u8,

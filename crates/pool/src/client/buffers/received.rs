@@ -20,10 +20,10 @@ use wire::wiped::wipe_all;
 /// State of the text at the front.
 #[derive(Debug, Default)]
 enum Text {
-    /// It is short, or nobody has asked for it.
+    /// Text that is short, or for which nobody has asked.
     #[default]
     Unread,
-    /// A reader has it, and with it all bytes.
+    /// Text that a reader has, and with it all bytes.
     UnderWay(Arc<Vec<u8>>),
     Read(Box<TextRead>),
 }
@@ -36,7 +36,7 @@ const LOGIN_ROOM_MIN: usize = 512;
 pub(crate) struct Received {
     bytes: Vec<u8>,
     text: Text,
-    /// A login is in it, or was: what is used of it is overwritten.
+    /// True if a login is in it, or was: what is used of it is overwritten.
     has_password: bool,
 }
 

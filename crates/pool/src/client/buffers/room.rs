@@ -77,15 +77,15 @@ pub(crate) const HOLDER_MIN: usize = 4 * 1024;
 /// State of a client that holds more than `HOLDER_MIN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Its next bytes are read when they come.
+    /// Client whose next bytes are read when they come.
     Reading,
-    /// It stands in the queue of those that are served once in a turn.
+    /// Client in the queue of those that are served once in a turn.
     InLine,
-    /// It is being served: it may take so many bytes more.
+    /// Client that is being served, and may take this many bytes more.
     Served(usize),
-    /// There is no room for more, since then.
+    /// Client without room for more, since then.
     NoRoom(Time),
-    /// Its long command waits until fewer are at the server, since then.
+    /// Client whose long command waits until fewer are at the server, since then.
     BehindLong(Time),
 }
 

@@ -25,9 +25,9 @@ pub(crate) struct Transport<S> {
     sock: S,
     /// More may be there to be read.
     readable: bool,
-    /// The peer will send no more.
+    /// True if the peer will send no more.
     ended: bool,
-    /// The socket is a Unix socket.
+    /// True for a Unix socket.
     is_local: bool,
     layers: Option<Box<Layers>>,
 }
@@ -49,7 +49,7 @@ struct TlsLayer {
     charge: Charge,
 }
 
-/// A client behind a proxy has nothing but these.
+/// Bound on all that a client behind a proxy has besides.
 const _: () = assert!(size_of::<Layers>() <= 48);
 
 impl<S> Transport<S> {

@@ -46,11 +46,11 @@ pub(crate) const REFUSED: Loss<'_> = Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss<'a> {
     pub(crate) why: &'a str,
-    /// A transaction was open on it.
+    /// True if a transaction was open on it.
     pub(crate) in_transaction: bool,
-    /// It had run something of the client already.
+    /// True if it had run something of the client already.
     pub(crate) served: bool,
-    /// The client has got a part of a packet.
+    /// True if the client has got a part of a packet.
     pub(crate) amid_packet: bool,
     pub(crate) cause: LossCause,
 }
@@ -58,11 +58,11 @@ pub(crate) struct Loss<'a> {
 /// Cause of a loss, as far as it decides what the client is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LossCause {
-    /// The connection ended, or the pool has closed it.
+    /// End of the connection, or its close by the pool.
     Ended,
-    /// The server has reset the connection.
+    /// Reset by the server.
     Reset,
-    /// The pool has closed it, because the server broke the protocol.
+    /// Close by the pool, because the server broke the protocol.
     Breach,
 }
 

@@ -27,11 +27,11 @@ pub(crate) const BATCH_CLIENTS: usize = 64;
 /// Readiness of a client to go to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
-    /// It may.
+    /// Now.
     Now,
-    /// It may once its backend has answered what the pool asks behind a statement.
+    /// Once its backend has answered what the pool asks behind a statement.
     Soon(Stays),
-    /// It stays, for this reason.
+    /// Not, for this reason.
     Not(Stays),
 }
 

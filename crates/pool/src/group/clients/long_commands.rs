@@ -24,11 +24,11 @@ use reactor::{Net, Slots, Time};
 use std::time::Duration;
 use wire::packet::{Frame, frame};
 
-/// A command of so many bytes is long.
+/// Bytes from which on a command is long.
 pub(crate) const LONG_COMMAND: usize = 1 << 20;
 /// Long commands of a group that are under way at once.
 const AT_ONCE: usize = 2;
-/// One that was sent so long ago is under way only until the server has taken all of it.
+/// Age from which on a sent one is under way only until the server has taken all of it.
 const LASTS: Duration = Duration::from_secs(5);
 
 /// True if a whole long command is at the front of what a client has sent.

@@ -26,9 +26,10 @@ const MARIADB_NAMES: &str = "SELECT LOWER(VARIABLE_NAME) FROM information_schema
      WHERE VARIABLE_SCOPE='SESSION' AND READ_ONLY='NO'";
 /// MySQL does not: each is tried.
 const MYSQL_NAMES: &str = "SHOW SESSION VARIABLES";
-/// So many in one write: it and its answers, of 200 bytes each or so, fit into a socket's buffer.
+/// Variables in one write: it and its answers, of 200 bytes each or so, fit into a socket's buffer.
 const TRIED_AT_ONCE: usize = 64;
-/// No session may set these (errors 1621 and 1238), though MySQL shows a session's own of them.
+/// Variables that no session may set (errors 1621 and 1238), though MySQL shows a session's own of
+/// them.
 const FIXED: [&str; 5] = [
     "gtid_executed",
     "gtid_owned",
@@ -37,8 +38,8 @@ const FIXED: [&str; 5] = [
     "net_buffer_length",
 ];
 
-/// Of several servers each has its own of these, which its sessions have to have, and hardly an
-/// account may set.
+/// Variables of which each of several servers has its own, which its sessions have to have, and
+/// hardly an account may set.
 const OF_ONE_SERVER: [&str; 4] = [
     "binlog_format",
     "gtid_domain_id",

@@ -30,7 +30,7 @@ const LAP_MAX: Duration = Duration::from_secs(20);
 const SILENCE_MAX: Duration = Duration::from_millis(20);
 /// Interval at which a group looks if it can have a turn.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// For how long a group that has had one leaves it to the others.
+/// Time for which a group that has had one leaves it to the others.
 const STANDS_BACK: Duration = Duration::from_millis(10);
 
 /// Groups that may take replies off their backends at once.
@@ -75,11 +75,11 @@ impl CollectingGroups {
 #[derive(Debug, Default)]
 pub(crate) struct Collecting {
     client: Option<ClientId>,
-    /// When its turn began, and that of the group.
+    /// Moment at which its turn began, and that of the group.
     began: Time,
     group_began: Time,
     heard_at: Time,
-    /// When the group looks again whether it can have a turn.
+    /// Moment at which the group looks again whether it can have a turn.
     looks_at: Option<Time>,
     /// True if anybody else waits for this turn.
     is_wanted: bool,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// Texts remembered in a group.
 const TEXTS_MAX: usize = 1024;
-/// A text is long if at least one in so many of its last runs has held up its backend.
+/// Runs of a text among which at least one must have held up its backend for the text to be long.
 const LONG_ONE_IN: u16 = 4;
 
 /// Runs of one text since a reader of its reply first was slow; both are halved when one of them is

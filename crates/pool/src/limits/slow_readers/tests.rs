@@ -138,7 +138,7 @@ struct Bench {
 
 /// The digest of what they ask for.
 const DIGEST: u64 = 77;
-/// When they have become slow.
+/// Moment at which they have become slow.
 const SLOW: Time = Time(NOW.0 + 20_000_000);
 
 impl Bench {

@@ -35,9 +35,9 @@ pub(crate) struct Sums {
     pub(crate) errors: u64,
     /// Rows that the server sent.
     pub(crate) rows: u64,
-    /// From their arrival until they were sent to the server.
+    /// Time from their arrival until they were sent to the server.
     pub(crate) wait: Duration,
-    /// From then on until the last byte of their replies.
+    /// Time from then on until the last byte of their replies.
     pub(crate) service: Duration,
     /// The longest of these.
     pub(crate) service_max: Duration,
@@ -121,7 +121,7 @@ pub(crate) struct Entry {
     /// The text without its values, as it came first.
     pub(crate) text: Arc<str>,
     pub(crate) sums: Sums,
-    /// When one came last.
+    /// Moment at which one came last.
     pub(crate) last: Time,
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Choice of statements that are logged, and their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementLog {
-    /// They are not.
+    /// No log.
     Off,
     /// Texts without values.
     Masked,
@@ -51,9 +51,9 @@ pub(crate) struct StatementFacts<'a> {
     pub(crate) command: Option<&'static str>,
     /// The server's address, and its number of the connection on which it ran.
     pub(crate) server: Option<(&'a Address, u32)>,
-    /// From its arrival until it was sent to the server.
+    /// Time from its arrival until it was sent to the server.
     pub(crate) wait: Duration,
-    /// From then on until the last byte of its reply.
+    /// Time from then on until the last byte of its reply.
     pub(crate) service: Duration,
     /// Rows that the server sent.
     pub(crate) rows: u64,

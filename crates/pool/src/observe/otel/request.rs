@@ -28,11 +28,11 @@ pub(crate) struct Collector {
 /// Answer of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It has what it was sent, but so many of them.
+    /// Acceptance, but for so many of them.
     Taken { rejected: u64 },
-    /// It does not want it, now or later.
+    /// Refusal, now and later.
     Refused { why: String },
-    /// It may want it later; `after` is when it asks for it.
+    /// Request to try again; `after` is when.
     Later {
         why: String,
         after: Option<Duration>,

@@ -14,11 +14,11 @@ use std::time::Duration;
 /// Fate of things to be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The collector has taken them.
+    /// Acceptance by the collector.
     Sent,
-    /// The queue was full.
+    /// Omission, the queue being full.
     LeftOut,
-    /// The collector does not want them.
+    /// Rejection by the collector.
     Rejected,
     /// The collector could not be reached for so long that they were dropped.
     GivenUp,
@@ -46,7 +46,7 @@ impl Outcome {
 #[derive(Debug)]
 pub(crate) enum Item<T> {
     One(Box<T>),
-    /// The process ends: what is there is sent, and then this is dropped.
+    /// End of the process: what is there is sent, and then this is dropped.
     End(SyncSender<()>),
 }
 

@@ -46,8 +46,8 @@ pub(crate) struct State {
     /// Looks that have begun.
     looks: u64,
     asked: bool,
-    /// There is more code than is read, or more has been defined than is remembered until it is
-    /// read. It was so until this look had begun; `None`: it is not so.
+    /// Look until whose beginning there was more code than is read, or more defined than is
+    /// remembered until it is read; `None`: not so.
     too_much: Option<u64>,
     /// Statements under way that define code.
     under_way: usize,

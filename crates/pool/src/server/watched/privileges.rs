@@ -57,7 +57,8 @@ impl Privileges {
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     last: Option<Rows>,
-    /// They were other ones at the last look: what was begun then may have taken effect since.
+    /// True if they were other ones at the last look: what was begun then may have taken effect
+    /// since.
     again: bool,
 }
 
@@ -96,7 +97,7 @@ const FLUSH: &str = "Com_flush";
 /// Result of a look at the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
-    /// The server may have forgotten the passwords that it had cached.
+    /// Flush after which the server may have forgotten the passwords that it had cached.
     Flushed,
     Other,
 }

@@ -53,7 +53,7 @@ struct Connection<S> {
     stage: Stage,
     /// Job that it carries; `None` when that has ended, until the next one is taken.
     job: Option<Job>,
-    /// Since when it carries that.
+    /// Moment since which it carries that.
     since: Time,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -68,7 +68,7 @@ enum Stage {
     LoggingIn,
     /// Logged in.
     Ready,
-    /// The KILL is on its way.
+    /// KILL on its way.
     Sent,
 }
 
@@ -77,7 +77,7 @@ enum Stage {
 pub(crate) struct Ended {
     pub(crate) job: Job,
     pub(crate) end: KillEnd,
-    /// The KILL may still hit what runs on its backend.
+    /// True if the KILL may still hit what runs on its backend.
     pub(crate) spoils: bool,
 }
 

@@ -22,18 +22,19 @@ use reactor::Slots;
 pub(crate) enum Fate {
     /// Nothing: this is told.
     Ended(KillEnd),
-    /// It waits for a backend: it hears instead that it was interrupted.
+    /// Interruption of a client that waits for a backend.
     GiveUp(ClientId),
-    /// Its backend is being brought into its state: it hears so in place of its statement.
+    /// Interruption in place of the statement of a client whose backend is being brought into its
+    /// state.
     Instead(ClientId),
     /// Its statement leaves those in flight on this backend.
     LeavePipeline {
         victim: ClientId,
         backend: BackendId,
     },
-    /// The server is asked to end its statement, which runs alone on this backend.
+    /// Question to the server to end its statement, which runs alone on this backend.
     Interrupt { backend: BackendId, job: Job },
-    /// It is closed.
+    /// Close of the client.
     Close(ClientId),
     /// Close the victim and its backend with it, so that nobody else can be hit; the server is
     /// asked to end what runs there.

@@ -41,13 +41,13 @@ impl KillAsk {
 /// End of a KILL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KillEnd {
-    /// It was done.
+    /// Success.
     Done,
-    /// There is no such client.
+    /// Lack of such a client.
     Unknown(u32),
-    /// The client is of another account.
+    /// Client of another account.
     NotOwner(u32),
-    /// It could not be carried to the server; the words say why.
+    /// Failure to carry it to the server; the words say why.
     Failed(String),
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Aim {
     pub(crate) backend: BackendId,
     /// Key of the victim.
     pub(crate) victim: ClientId,
-    /// When it was sent.
+    /// Moment at which it was sent.
     pub(crate) sent: Time,
 }
 

@@ -20,7 +20,7 @@ use std::rc::Rc;
 struct Bench {
     client: Client<()>,
     backend: Option<Backend<()>>,
-    /// The backend of its last statement is idle.
+    /// True if the backend of its last statement is idle.
     last_is_idle: bool,
     last_is_reader: bool,
     server: ServerFacts,

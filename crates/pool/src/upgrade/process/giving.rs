@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const _: () = assert!(2 * BATCH_CLIENTS <= DESCRIPTORS_MAX);
-/// A batch is not made longer than this, in bytes of its records.
+/// Bytes of its records above which a batch is not made longer.
 const BATCH_BYTES: usize = 128 * 1024;
 /// Clients that could not go are looked at again after this, or after ten times what looking took.
 const AGAIN: Duration = Duration::from_millis(5);
@@ -45,7 +45,7 @@ struct Batch {
     keys: Vec<ClientId>,
     records: Vec<ClientRecords>,
     bytes: usize,
-    /// Since when the first of them has not been served.
+    /// Moment since which the first of them has not been served.
     since: Time,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Giving {
     number: u64,
     channel: Channel,
     sent: Sent,
-    /// When it was sent, and since when the first of its clients has not been served.
+    /// Moment at which it was sent, and since which the first of its clients has not been served.
     sent_at: Time,
     since: Time,
     /// Global values that the other process has been sent, by their version.

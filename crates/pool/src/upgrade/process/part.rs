@@ -19,11 +19,11 @@ pub(crate) struct Part {
     taking: Option<Taking>,
     giving: Option<Giving>,
     listens_at: Listening,
-    /// Its listeners are closed.
+    /// True if its listeners are closed.
     is_closed: bool,
-    /// It ends with its last client.
+    /// True if it ends with its last client.
     leaves: bool,
-    /// When there is something to do at the latest.
+    /// Moment at which there is something to do at the latest.
     at: Time,
 }
 

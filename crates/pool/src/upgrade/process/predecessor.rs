@@ -31,14 +31,15 @@ pub(crate) struct Predecessor {
     pub(crate) orders: Vec<Sender<Order>>,
     pub(crate) tcp: Vec<SocketAddr>,
     pub(crate) unix: Vec<(PathBuf, Arc<OwnedFd>)>,
-    /// After `drain_max` of its settings, what is still here is drained.
+    /// Parts of the pool, whose settings have the `drain_max` after which what is still here is
+    /// drained.
     pub(crate) shared: Arc<Shared>,
     pub(crate) progress: Arc<Progress>,
     /// The successor, while there is one.
     pub(crate) successor: Arc<Mutex<Option<Channel>>>,
     /// The right to accept.
     pub(crate) right: Arc<Right>,
-    /// Nothing comes from a process before this one any more.
+    /// True if nothing comes from a process before this one any more.
     pub(crate) is_first: Arc<AtomicBool>,
 }
 

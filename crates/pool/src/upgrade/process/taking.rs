@@ -22,11 +22,11 @@ use std::sync::mpsc::SyncSender;
 /// Addresses at which a group is to listen, in the order of the settings.
 #[derive(Clone, Debug)]
 pub(crate) enum ListenAt {
-    /// At a port, with a socket of the group's own.
+    /// Port, with a socket of the group's own.
     Tcp(SocketAddr),
-    /// With a descriptor of its own of this one.
+    /// Given listener, with a descriptor of its own.
     Given(Arc<OwnedFd>),
-    /// With this one, which all groups share.
+    /// Listener that all groups share.
     Unix(Arc<OwnedFd>),
 }
 
