@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// The authority's name in its certificate. One that is renewed must find it again.
 const AUTHORITY: &str = "Onramp authority of this host";
-/// An authority is valid for ten years, as those that servers make for themselves.
+/// Days for which an authority is valid: ten years, as those that servers make for themselves.
 const AUTHORITY_DAYS: u32 = 3650;
 /// The longest validity of a certificate, in days.
 const DAYS_MAX: u32 = AUTHORITY_DAYS;

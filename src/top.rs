@@ -30,7 +30,7 @@ use std::time::Duration;
 const ANSWER_MAX: u64 = 16 << 20;
 /// The longest wait for the pool.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// After the first question the picture is made anew within this time.
+/// Time within which the picture is made anew after the first question.
 const FRESH: Duration = Duration::from_millis(1200);
 /// Between two questions to a pool that has no figures yet, and how many there are: together as
 /// long as [`WAIT_MAX`].

@@ -7,11 +7,11 @@ const PAGE: &str = "docs/pool/migrating.md";
 
 /// Line that only a file of this program has: it begins so, or has a key with such a value.
 enum Mark {
-    /// The line is this, or begins with it and a blank.
+    /// Line that is this, or begins with it and a blank.
     Word(&'static str),
     /// The line begins with it.
     Start(&'static str),
-    /// The line is a key with this value, blanks apart.
+    /// Line that is a key with this value, blanks apart.
     Pair(&'static str, &'static str),
 }
 

@@ -27,7 +27,7 @@ enum Taken {
     Flag(Section, &'static str),
     /// A setting that is a text.
     Text(Section, &'static str),
-    /// Nothing is needed here.
+    /// Line that is not needed here.
     Needless,
     /// Handled elsewhere.
     Elsewhere,

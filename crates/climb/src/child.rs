@@ -27,7 +27,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::machine::kib_of;
 
 const LINES_KEPT_MAX: usize = 500;
-/// No line is taken for longer than this, whatever a child writes.
+/// Longest line that is taken, whatever a child writes.
 const LINE_BYTES_MAX: u64 = 4096;
 /// Time that a dropped guard waits between SIGTERM and SIGKILL.
 const DROP_GRACE: Duration = Duration::from_secs(3);
@@ -41,7 +41,7 @@ pub(crate) const SLICE: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt(pub(crate) Arc<AtomicBool>);
 
-/// The user wants to stop: not a failure, and no cell goes on after it.
+/// Wish of the user to stop: not a failure, and no cell goes on after it.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 
@@ -76,7 +76,7 @@ pub(crate) enum Event {
     Line(Stream, String),
     /// Nothing for as long as was asked.
     Quiet,
-    /// Both streams ended: the child ended, or is about to.
+    /// End of both streams: the child ended, or is about to.
     Closed,
 }
 

@@ -51,7 +51,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Way {
-    /// The driver has both addresses, and connects to the other one after an error.
+    /// Driver with both addresses, which connects to the other one after an error.
     Direct,
     /// `HAProxy` with health checks, the second server as its backup.
     HaProxy,
@@ -79,7 +79,7 @@ pub(crate) struct Outcome {
     pub(crate) told: Told,
     /// Updates of which a client was told that they were done, and that the new writer has not.
     pub(crate) lost: u64,
-    /// From the beginning of the change to the end of the promotion, in milliseconds.
+    /// Milliseconds from the beginning of the change to the end of the promotion.
     pub(crate) promoted_ms: u64,
 }
 

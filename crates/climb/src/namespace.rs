@@ -30,7 +30,8 @@ const CROWDED: u64 = 4;
 /// Sockets of a connection: both of its ends.
 const ENDS: u64 = 2;
 
-/// In a namespace of its own the size can be said for those below, and the next one has it.
+/// Command in a namespace of its own: the size can be said for those below, and the next one has
+/// it.
 const INNER: &str = "ip link set lo up && exec \"$@\"";
 const OUTER: &str = "echo \"$0\" >/proc/sys/net/ipv4/tcp_child_ehash_entries && \
      exec unshare --net -- sh -c 'ip link set lo up && exec \"$@\"' sh \"$@\"";

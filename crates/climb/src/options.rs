@@ -151,8 +151,8 @@ const RUNGS_DEFAULT: [u32; 3] = [100, 1_000, 10_000];
 
 /// Seconds that a statement may take on a rung of few connections.
 const ANSWER_S: u32 = 30;
-/// A statement may take as long as everybody's statements take at this many a second: in a closed
-/// loop each waits for all the others, and a slow server is to be measured, not refused.
+/// Statements a second at which everybody's last as long as one may take: in a closed loop each
+/// waits for all the others, and a slow server is to be measured, not refused.
 const STATEMENTS_PER_SECOND_MIN: u32 = 5_000;
 
 impl ClimbArgs {

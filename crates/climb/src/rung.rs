@@ -35,9 +35,9 @@ const POOL_PATIENCE: Duration = Duration::from_secs(60);
 const POOL_GRACE: Duration = Duration::from_secs(15);
 const PREPARE_PATIENCE: Duration = Duration::from_secs(3600);
 const CLEANUP_PATIENCE: Duration = Duration::from_secs(60);
-/// A cell gets this much longer than its arithmetic says, before it is given up.
+/// Time that a cell gets beyond its arithmetic, before it is given up.
 const CELL_SLACK: Duration = Duration::from_secs(120);
-/// And its connects may be this many times slower than the rate.
+/// Factor by which its connects may be slower than the rate.
 const CONNECT_SLOWNESS_MAX: u32 = 5;
 
 /// State that all cells share. Dropping it stops the server and then removes the scratch directory.

@@ -53,7 +53,7 @@ const HOSTS: &str = "SELECT SERVER_ID, SESSION_ID = 'MASTER_SESSION_ID' AS WRITE
     TIMESTAMPDIFF(MICROSECOND, LAST_UPDATE_TIMESTAMP, NOW(6)) DIV 1000 AS AGE \
     FROM information_schema.replica_host_status \
     WHERE LAST_UPDATE_TIMESTAMP > NOW() - INTERVAL 3 MINUTE";
-/// A cluster of three in several zones has the table without role and status.
+/// Query of the table that a cluster of three in several zones has, without role and status.
 const TOPOLOGY: &str = "SELECT * FROM mysql.rds_topology";
 
 /// The first MySQL that speaks of replicas.

@@ -107,7 +107,7 @@ pub struct Source {
 pub enum Receiver {
     /// Connected: it hears the source.
     Connected,
-    /// It tries to connect.
+    /// Attempt to connect.
     Connecting,
     /// Stopped.
     Stopped,

@@ -78,7 +78,7 @@ pub struct ServerSettings {
 pub struct Settings {
     /// Kind of the cluster.
     pub kind: Kind,
-    /// At most [`SERVERS_MAX`].
+    /// Servers, at most [`SERVERS_MAX`].
     pub servers: Vec<ServerSettings>,
     /// Good answers in a row after which a server that was down is up.
     pub rise: u32,

@@ -44,17 +44,17 @@ pub struct ServerState {
 /// Use of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It has not answered yet.
+    /// Server that has not answered yet.
     Unknown,
-    /// It takes the writes.
+    /// Server that takes the writes.
     Writer,
-    /// It takes the writes, and statements fail on it for want of room.
+    /// Server that takes the writes, and on which statements fail for want of room.
     Full,
-    /// It may be read.
+    /// Server that may be read.
     Reader,
-    /// It answers, and is given nothing; the reason says why.
+    /// Server that answers, and is given nothing; the reason says why.
     Unused,
-    /// It does not answer.
+    /// Server that does not answer.
     Down,
     /// The settings turn it off.
     Off,

@@ -51,7 +51,7 @@ const SET_WORDS: [&str; 7] = [
 /// Times that `SHOW NAME LAST n MINUTES` knows.
 pub const LAST_MINUTES: [u32; 3] = [1, 5, 60];
 
-/// In front of the name of a table in that of its figures of the last minutes, which has a column
+/// Prefix of a table's name in that of its figures of the last minutes, which has a column
 /// `minutes`.
 const RECENT: &str = "recent_";
 

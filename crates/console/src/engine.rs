@@ -36,17 +36,17 @@ const DEPTH_MAX: i32 = 200;
 /// Instructions of SQLite between two looks at the clock.
 const LOOK_EVERY: i32 = 10_000;
 
-/// In place of a schema, of a table that is named without one.
+/// Schema of a table that is named without one.
 const ANY: &str = "";
 
 /// Notes of the authorizer, and what it decides by.
 #[derive(Default)]
 struct Watch {
-    /// The engine itself is at work: everything is allowed.
+    /// True while the engine itself is at work: everything is allowed.
     own: AtomicBool,
     /// Tables that the statement reads, by schema and name.
     read: Mutex<BTreeSet<(String, String)>>,
-    /// The statement is ended at this moment.
+    /// Moment at which the statement is ended.
     until: Mutex<Option<Time>>,
 }
 

@@ -58,9 +58,9 @@ pub const IDLE_MAX: Duration = Duration::from_secs(8 * 3600);
 pub const COMMAND_REST_MAX: Duration = Duration::from_secs(10);
 /// The time in which a client must take an answer.
 pub const TAKE_MAX: Duration = Duration::from_secs(30);
-/// A wrong password is answered so much later.
+/// Delay of the answer to a wrong password.
 const DENIED_AFTER: Duration = Duration::from_secs(1);
-/// After an accept that failed for want of descriptors or memory.
+/// Pause after an accept that failed for want of descriptors or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// The type of a column's values; any of them may be NULL.
@@ -243,13 +243,13 @@ impl Site {
 pub enum Refused {
     /// Client number that does not exist here, and where to look.
     UnknownClient(u64, String),
-    /// The source did not answer in time: a sentence.
+    /// Silence of the source within the time for an answer: a sentence.
     Late(String),
     /// Another reason, in a sentence.
     Because(String),
 }
 
-/// As the client is told.
+/// Words that the client is told.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

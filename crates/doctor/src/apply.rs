@@ -26,7 +26,7 @@ use std::path::Path;
 pub enum Object {
     /// A kernel setting.
     Sysctl {
-        /// As sysctl names it.
+        /// Name in sysctl.
         name: String,
     },
     /// A global variable of the server.

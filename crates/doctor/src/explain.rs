@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 /// Bytes of a log that are read from standard input.
 const LOG_BYTES_MAX: u64 = 256 << 20;
-/// Nothing was recognised.
+/// Status where nothing was recognised.
 const STATUS_UNKNOWN: u8 = 1;
 /// Neither an error nor a log was given, or the server that was named cannot be asked like that.
 const STATUS_USAGE: u8 = 2;

@@ -32,9 +32,10 @@ pub type Fact = Option<u64>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// This host, as its kernel tells.
+    /// Facts of this host, as its kernel tells.
     pub host: Host,
-    /// This process; what it may have, a pool or load generator started from the same shell may.
+    /// Facts of this process; what it may have, a pool or load generator started from the same
+    /// shell may.
     pub this: Process,
     /// The server's process, where it runs on this host and was found.
     pub server_process: Option<Process>,
@@ -60,7 +61,7 @@ pub struct Running {
     pub sockets: Vec<String>,
 }
 
-/// As a person tells it from others.
+/// Words by which a person tells it from others.
 impl fmt::Display for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, process {}", self.name, self.pid)?;
@@ -183,7 +184,7 @@ pub enum Link {
 pub struct Server {
     /// Address at which it was asked: `HOST:PORT` or a socket's path.
     pub place: String,
-    /// The target is on this host: a Unix socket or a loopback address.
+    /// True if the target is on this host: a Unix socket or a loopback address.
     pub is_local: bool,
     /// Protection of the connection to it; `None` where nobody has looked.
     pub link: Option<Link>,

@@ -73,7 +73,7 @@ impl Serialize for Amount {
 pub struct Demand {
     /// Amount that others use, or that is used whatever the number of connections.
     pub base: u64,
-    /// For each connection.
+    /// Need of each connection.
     pub each: u64,
 }
 
@@ -122,7 +122,7 @@ pub struct Finding {
     pub severity: Option<Severity>,
     /// Status of the check, for the ways and the number that were asked for.
     pub status: Status,
-    /// Its numbers are bytes, which the text shows in larger units.
+    /// True if its numbers are bytes, which the text shows in larger units.
     pub in_bytes: bool,
     /// Amount that is there.
     pub have: Amount,

@@ -112,7 +112,7 @@ pub fn pool_holds(descriptors: u64, backends: u64) -> u64 {
 pub struct Bytes {
     /// The kernel's, which show in no process: sockets, stacks of threads.
     pub kernel: u64,
-    /// Of server, pool and clients.
+    /// Need of server, pool and clients.
     pub user: u64,
 }
 

@@ -12,9 +12,9 @@ pub enum Setting {
     Descriptors(u64),
     /// Descriptors of the server.
     ServerDescriptors {
-        /// With which one that runs goes on.
+        /// Value with which one that runs goes on.
         running: u64,
-        /// With which one that starts does not cut its settings.
+        /// Value with which one that starts does not cut its settings.
         at_start: u64,
     },
     /// Threads of a user.

@@ -81,7 +81,7 @@ pub(crate) struct TargetTls {
     name: ServerName<'static>,
     /// Without TLS there is no login.
     pub(crate) is_required: bool,
-    /// The server's certificate is checked.
+    /// True if the server's certificate is checked.
     pub(crate) checks: bool,
 }
 

@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 3;
 /// Style of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// With colours, for a terminal.
+    /// True for colours, on a terminal.
     pub colours: bool,
     /// Also why each check that is ok matters.
     pub everything: bool,

@@ -21,7 +21,7 @@ pub enum Unread {
     System(io::Error),
     /// A pipe, a device, a socket or a folder.
     NotRegular,
-    /// Has more bytes than this.
+    /// File of more bytes than this.
     TooLong(u64),
 }
 

@@ -33,7 +33,7 @@ pub enum Come {
     Frame(Frame, Vec<OwnedFd>),
     /// Nothing whole yet.
     Nothing,
-    /// The other end is closed.
+    /// Close of the other end.
     End,
 }
 

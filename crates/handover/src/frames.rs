@@ -56,7 +56,7 @@ pub enum Frame {
     Listeners {
         /// Number of clients that it has greeted.
         greeted: u32,
-        /// It has begun to count again.
+        /// True if it has begun to count again.
         again: bool,
     },
     /// A group to its successor: global values that sessions in the records began under.

@@ -10,9 +10,9 @@ use std::fmt;
 /// Error of writing or reading a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordError {
-    /// The value has no form as bytes.
+    /// Value without a form as bytes.
     Unwritten(postcard::Error),
-    /// The bytes are no such value.
+    /// Bytes that are no such value.
     Malformed {
         /// Length of the record, in bytes.
         len: usize,

@@ -30,13 +30,13 @@ pub(crate) enum Progress {
 /// State of a connection.
 #[derive(Debug)]
 enum State {
-    /// The request has come so far.
+    /// Request that has come so far.
     Asking(Vec<u8>),
-    /// The answer is being made; whether the reader wants its head only.
+    /// Request whose answer is being made; whether the reader wants its head only.
     Waiting { head_only: bool },
     /// The answer, and how much of it has been taken.
     Answering(Vec<u8>, usize),
-    /// All has been written; the reader's end is waited for.
+    /// Answer that has been written; the reader's end is waited for.
     Ending,
 }
 

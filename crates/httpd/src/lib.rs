@@ -44,7 +44,7 @@ pub const TAKE_MAX: Duration = Duration::from_secs(10);
 /// The header that a POST needs. A page of another origin can send it only after a preflight, which
 /// is not answered here.
 pub const POST_HEADER: &str = "X-Onramp";
-/// After an accept that failed for want of descriptors, the next one is tried so much later.
+/// Pause after an accept that failed for want of descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// The longest that the thread sleeps.
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
@@ -190,7 +190,7 @@ pub type Job = Box<dyn FnOnce() -> Reply + Send>;
 
 /// Answer to a request: at once or later.
 pub enum Answer {
-    /// At once.
+    /// Reply at once.
     Now(Reply),
     /// Another thread makes the answer.
     Later(Job),
@@ -266,7 +266,7 @@ struct Server<S> {
     /// Number of connections so far.
     numbers: u64,
     later: Later,
-    /// No connection is accepted before this moment.
+    /// Moment before which no connection is accepted.
     accept_at: Time,
 }
 

@@ -66,7 +66,7 @@ pub enum Order {
     Checkpoint,
     /// Forget what was counted.
     Reset,
-    /// So many connections of all groups are to be open.
+    /// Number of connections of all groups that are to be open.
     Users(u32),
     /// Checks whether this group has anything left to do: the last event has run.
     Look,
@@ -77,13 +77,13 @@ pub enum Order {
 /// Messages of a group to the main thread.
 #[derive(Debug)]
 pub enum Message {
-    /// Every connection has been tried.
+    /// End of the ramp: every connection has been tried.
     Settled,
     /// Counts since the last ones.
     Counted(Box<Counted>),
-    /// All events have run, or nothing is left that this group could do about those that have not.
+    /// End of all events, or of what this group could do about those that have not run.
     Finished,
-    /// The group has ended; counts since the last ones, and sums over its connections.
+    /// End of the group; counts since the last ones, and sums over its connections.
     Ended(Box<Counted>),
     /// An error that is to end the run.
     Fatal(String),
@@ -100,8 +100,8 @@ pub struct Counted {
     pub stats: Stats,
     /// State at the moment of the report.
     pub gauges: Gauges,
-    /// At a checkpoint and at the end only: sums over connections, since the checkpoint before.
+    /// Sums over connections since the checkpoint before, at a checkpoint and at the end only.
     pub tally: Tally,
-    /// At the end only: statements whose reply had not come.
+    /// Statements whose reply had not come, at the end only.
     pub unfinished: u64,
 }

@@ -19,7 +19,7 @@ use wire::reply::ErrPacket;
 const SERVER_LOST: u32 = 2013;
 /// The client library's number for a packet that is not what it should be.
 const MALFORMED: u32 = 2027;
-/// In place of a number: errors that are not told apart.
+/// Number of errors that are not told apart.
 const OTHER_NUMBERS: u32 = 0;
 /// Words of a server that are kept, in bytes.
 const MESSAGE_MAX: usize = 512;

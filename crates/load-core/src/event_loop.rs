@@ -25,7 +25,7 @@ const EVENTS_AHEAD: usize = 2;
 pub enum Waking {
     /// A little late where others are at work: most answers can wait.
     Gently,
-    /// At once: waking late would be the generator's own doing.
+    /// Wake at once: waking late would be the generator's own doing.
     AtOnce,
 }
 
@@ -44,7 +44,7 @@ impl Waking {
 pub enum Milestone {
     /// Connections are being opened.
     Opening,
-    /// Every connection has been tried.
+    /// End of the ramp: every connection has been tried.
     Settled,
     /// All that was to be done has been done, or cannot be.
     Finished,

@@ -18,7 +18,7 @@ pub struct Layout {
     pub cores: u32,
     /// Descriptors of one table.
     pub descriptors: u64,
-    /// Each group has its own table.
+    /// True if each group has its own table.
     pub own_tables: bool,
 }
 

@@ -38,7 +38,7 @@ pub struct Credentials {
     target: Dsn,
     /// True if nobody outside of this host can answer in the server's place.
     is_here: bool,
-    /// The protocol is to be compressed.
+    /// True if the protocol is to be compressed.
     pub compresses: bool,
     /// Security of a connection before the login.
     pub security: Security,

@@ -68,9 +68,9 @@ pub struct ModelArgs {
 /// Number of connections that work at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Active {
-    /// So many.
+    /// Number of connections.
     Count(u32),
-    /// So many of a hundred, above 0.
+    /// Percentage of connections, above 0.
     Percent(f64),
 }
 
@@ -94,7 +94,7 @@ impl FromStr for Active {
 }
 
 impl Active {
-    /// Of so many connections, at least one.
+    /// Number of this share of connections, at least one.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -112,7 +112,7 @@ impl Active {
 /// Trigger of a connection's next event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loop {
-    /// As soon as the last one is over.
+    /// End of the last one.
     Closed,
     /// Arrival of an event at a rate.
     Open {
@@ -123,7 +123,7 @@ pub enum Loop {
         /// Arrivals that wait for a free connection; one more is shed.
         queue_max: u32,
     },
-    /// After a pause.
+    /// End of a pause behind the last one.
     Thinking(Spread),
     /// Turns: so many connections work at a time.
     Active(u32),

@@ -27,7 +27,7 @@ const ADDRESSES_MAX: u32 = 65_536;
 pub struct Sources {
     /// First and last local port.
     pub range: (u16, u16),
-    /// In turn; empty leaves the choice to the kernel.
+    /// Addresses used in turn; empty leaves the choice to the kernel.
     pub addresses: Vec<IpAddr>,
 }
 

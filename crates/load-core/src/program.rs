@@ -8,7 +8,7 @@ use std::path::Path;
 /// A script with what its command line says.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// As it was named.
+    /// Path as it was named.
     pub path: String,
     /// Command behind the script's name: `prepare`, `run` or the script's own.
     pub command: Option<String>,

@@ -57,13 +57,14 @@ pub struct Stats {
     pub expired: u64,
     /// Connections that were closed at the end of their lifetime.
     pub retired: u64,
-    /// From when a statement was to be sent to its reply's last byte; successes only, by class.
+    /// Times from when a statement was to be sent to its reply's last byte; successes only, by
+    /// class.
     latency: [Histogram; CLASSES],
     /// Latencies by the script's statements; empty where the script has only one.
     by_statement: Vec<Histogram>,
     /// Latencies of whole events.
     pub event_latency: Histogram,
-    /// From the first step of connecting to the end of the login, for first connections.
+    /// Times from the first step of connecting to the end of the login, for first connections.
     pub connect_latency: Histogram,
     /// Latencies of opening a connection again.
     pub reconnect_latency: Histogram,

@@ -35,9 +35,9 @@ pub enum Heard<L> {
     Message(L),
     /// No message arrived in time.
     Nothing,
-    /// So many threads have ended by now, and not all of them said so.
+    /// Number of threads that have ended by now, and not all of which said so.
     Lost(usize),
-    /// No thread is left, and no message.
+    /// Lack of threads and messages.
     Nobody,
 }
 

@@ -32,20 +32,20 @@ use std::os::fd::OwnedFd;
 /// Result of reading.
 #[derive(Debug)]
 pub enum Came {
-    /// So many bytes, at least one.
+    /// Number of bytes read, at least one.
     Bytes(usize),
     /// Nothing now; an event will tell.
     Blocked,
-    /// The peer will send no more.
+    /// End: the peer will send no more.
     End(Ending),
-    /// The connection is broken.
+    /// Fault of a broken connection.
     Failed(Fault),
 }
 
 /// End of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As the peer wanted, as far as the protocol can tell.
+    /// End that the peer wanted, as far as the protocol can tell.
     Announced,
     /// Under TLS, without the announcement: what was to come behind may have been cut off.
     Cut,
@@ -56,7 +56,7 @@ pub enum Ending {
 pub enum Handshake {
     /// Continues at the next event.
     Waits,
-    /// The connection can be used. Bytes may have come with the end of the handshake: read now.
+    /// Connection that can be used. Bytes may have come with the end of the handshake: read now.
     Done,
 }
 

@@ -76,7 +76,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 /// Longest time that the main thread waits for groups before it hears the master again.
 const LISTEN_MAX: Duration = Duration::from_millis(100);
-/// A master takes any version of a worker that says it is of no version.
+/// Version of a worker that says it is of none, which a master takes.
 const NO_VERSION: i64 = -1;
 
 /// Stage of a worker in its master's eyes.

@@ -13,14 +13,14 @@ pub(super) enum Order {
     Ack {
         index: Option<u64>,
     },
-    /// So many users of each class from now on.
+    /// Users of each class from now on.
     Spawn {
         at: f64,
         classes: Vec<(String, u32)>,
     },
     Stop,
     Quit,
-    /// The connection is to be recreated.
+    /// Order to recreate the connection.
     Reconnect,
     /// Sign of life.
     Heartbeat,

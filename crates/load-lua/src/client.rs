@@ -34,7 +34,7 @@ const NEW_TYPES: u8 = 1;
 pub(super) enum Answer {
     /// Connected.
     Connected,
-    /// The statement is known under this number.
+    /// Number under which the statement is known.
     Prepared(u32),
     /// The statement ran.
     Done(Done),
@@ -59,7 +59,7 @@ pub(super) struct Done {
 pub(super) struct Rows {
     pub(super) count: u64,
     pub(super) columns: u32,
-    /// For rows of a prepared statement the columns' types and flags (2 bytes each); then the rows,
+    /// Columns' types and flags (2 bytes each) for rows of a prepared statement; then the rows,
     /// each with its length in four bytes in front.
     pub(super) bytes: Vec<u8>,
     pub(super) is_binary: bool,
@@ -72,7 +72,7 @@ enum State {
     LoggingIn(Box<ClientLogin>),
     Idle,
     Querying,
-    /// The text is being prepared.
+    /// Text that is being prepared.
     Preparing(Box<str>),
     Executing,
 }

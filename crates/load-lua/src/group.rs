@@ -89,7 +89,7 @@ struct User {
     dials: u32,
     events: u64,
     busy: Duration,
-    /// Of both, what was handed over at the last checkpoint.
+    /// Numbers of both that were handed over at the last checkpoint.
     marked: (u64, Duration),
     event_at: Time,
 }
@@ -129,7 +129,7 @@ pub struct Stage {
     stats: Stats,
     /// Events may begin.
     running: bool,
-    /// The end has been ordered.
+    /// True if the end has been ordered.
     stopping: bool,
     events: Arc<Allowance>,
     arrivals: Option<Arrivals>,

@@ -25,7 +25,7 @@ const USER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Request of a coroutine.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// Its event is over; may it begin another?
+    /// End of its event; may it begin another?
     Next,
     /// Ready, waiting until all are.
     Ready,
@@ -46,7 +46,7 @@ pub(super) enum Request {
     },
     /// A counter of sysbench, by its number.
     Count(i64),
-    /// The coroutine has come to its end.
+    /// End of the coroutine.
     Returned,
     /// Ended in an error with these words.
     Died(String),

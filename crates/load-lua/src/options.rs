@@ -21,7 +21,7 @@ pub enum Kind {
 /// An option of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// With `_`.
+    /// Name with `_`.
     pub name: String,
     pub what: String,
     pub kind: Kind,

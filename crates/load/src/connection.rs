@@ -30,7 +30,7 @@ use wire::command::{Command, ReplyShape};
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::{ErrPacket, Reply, Step};
 
-/// The size of a connection is the memory of a million of them.
+/// Bound on a connection's size, which is the memory of a million of them.
 const _: () = assert!(size_of::<Connection>() <= 168);
 
 /// Packets that must be whole are short: OK, ERR, a column count, a public key.
@@ -39,19 +39,19 @@ const WHOLE_MAX: usize = 16 * 1024;
 /// State of a connection.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// The system is opening it.
+    /// Connection that the system is opening.
     Connecting,
-    /// The server is letting us in. Boxed, for it is short-lived.
+    /// Login under way. Boxed, for it is short-lived.
     LoggingIn(Box<ClientLogin>),
     /// A statement of `--init-sql`, the one of this number, has no answer yet.
     SettingUp(u16),
     /// Open, and nothing is asked.
     Idle,
-    /// A statement of the workload has no answer yet.
+    /// Statement of the workload that has no answer yet.
     Executing,
-    /// A statement of the workload is being prepared, to be executed next.
+    /// Statement of the workload that is being prepared, to be executed next.
     Preparing,
-    /// The ROLLBACK after an error has no answer yet; then the event is run again, or another.
+    /// ROLLBACK after an error that has no answer yet; then the event is run again, or another.
     RollingBack { again: bool },
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Context {
     pub(crate) buffer: Vec<u8>,
     /// Buffer for writing.
     pub(crate) out: Vec<u8>,
-    /// For compression: what is unpacked, what is packed, and who does it.
+    /// Compression: what is unpacked, what is packed, and who does it.
     pub(crate) plain: Vec<u8>,
     pub(crate) frames: Vec<u8>,
     pub(crate) packer: Box<Packer>,

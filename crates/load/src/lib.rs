@@ -137,7 +137,7 @@ fn status(args: &LoadArgs, result: Result<Outcome, String>) -> ExitCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ran,
-    /// A threshold was crossed.
+    /// Crossed threshold.
     Crossed,
     /// Statements were left where they were, as a line of sysbench had asked for.
     Forced,

@@ -28,7 +28,7 @@ pub(crate) struct Manner {
     pub(crate) forced: bool,
     /// The report begins with a histogram of latencies.
     pub(crate) histogram: bool,
-    /// The seed is said to come from a timer.
+    /// True if the seed is said to come from a timer.
     pub(crate) from_timer: bool,
     /// Stdout has what the script prints, and no report.
     pub(crate) quiet: bool,

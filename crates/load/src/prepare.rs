@@ -30,7 +30,7 @@ const TABLES_AT_ONCE: u32 = 4;
 const ROWS_MAX: u32 = 1_000;
 /// Bytes after which a statement gets no further row.
 const STATEMENT_BYTES: usize = 512 * 1024;
-/// A row's text is shorter than this.
+/// Bytes that a row's text is shorter than.
 const ROW_BYTES: usize = 256;
 const TABLE_EXISTS: u32 = 1050;
 
@@ -39,7 +39,7 @@ struct Kind {
     /// Empty tables of two columns, for rows in bulk.
     bulk: bool,
     auto_inc: bool,
-    /// The key is a plain index.
+    /// True if the key is a plain index.
     secondary: bool,
     /// Column k has an index.
     index: bool,
@@ -98,7 +98,7 @@ struct Job {
     kind: Kind,
     /// Draws column k.
     draws: Rows,
-    /// Each step is said on standard output, as sysbench does.
+    /// True if each step is said on standard output, as sysbench does.
     narrates: bool,
     seed: u64,
     next_table: AtomicU32,

@@ -12,9 +12,9 @@ use load_core::errors::Fault;
 use reactor::Time;
 use std::time::Duration;
 
-/// The server has as many prepared statements as it allows, over all connections.
+/// Error of a server with as many prepared statements as it allows, over all connections.
 const TOO_MANY: u32 = 1461;
-/// The server does not prepare this kind of statement: BEGIN, for MySQL.
+/// Error of a server that does not prepare this kind of statement: BEGIN, for MySQL.
 const UNSUPPORTED: u32 = 1295;
 /// Time for which a group does not ask again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ impl Prepared {
 pub(crate) struct Refusals {
     /// Statements of the script that this server does not prepare.
     unsupported: Vec<u16>,
-    /// The server was full, and is not asked before this.
+    /// Moment before which the server, having been full, is not asked.
     full_until: Time,
 }
 

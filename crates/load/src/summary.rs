@@ -32,17 +32,17 @@ pub(crate) struct Measured {
     pub(crate) outside: Stats,
     /// Statements of scripts before their first event, where the report counts them, as sysbench's.
     pub(crate) starting: Stats,
-    /// From the start to the order to stop.
+    /// Counts from the start to the order to stop.
     pub(crate) window: Stats,
     /// The part of it that no checkpoint has reported, where there are checkpoints.
     pub(crate) rest: Option<Rest>,
-    /// After the order to stop.
+    /// Counts after the order to stop.
     pub(crate) drain: Stats,
     pub(crate) series: Vec<Point>,
     pub(crate) connected: u64,
     pub(crate) connect_s: f64,
     pub(crate) seconds: f64,
-    /// From the start to the end of the last statement.
+    /// Seconds from the start to the end of the last statement.
     pub(crate) whole_seconds: f64,
     pub(crate) cpu_s: f64,
     pub(crate) rss_before_bytes: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Measured {
 /// Counts after the last checkpoint.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rest {
-    /// From then to the order to stop.
+    /// Counts from then to the order to stop.
     pub(crate) window: Stats,
     /// Time of that checkpoint, in seconds since the start.
     pub(crate) from_s: f64,
@@ -270,7 +270,7 @@ pub struct Summary {
 pub struct OfStatement {
     /// Its text, `?` for each value and `#` for the table's number; long ones are cut.
     pub statement: String,
-    /// From the write to the reply's last byte, of those that succeeded.
+    /// Times from the write to the reply's last byte, of those that succeeded.
     #[serde(flatten)]
     pub latency: Latency,
 }

@@ -41,7 +41,7 @@ enum Answer {
     Pieces(Vec<u8>, usize),
     HangUp,
     Silence,
-    /// A statement is prepared: its parameters are its question marks, its column is one.
+    /// Prepared statement: its parameters are its question marks, its column is one.
     Prepared,
 }
 

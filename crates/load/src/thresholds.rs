@@ -18,7 +18,7 @@ const RATES: &str = "qps, tps, goodput, connected, load_cpu";
 /// A rule that a run must not break.
 #[derive(Clone, Debug)]
 pub struct Threshold {
-    /// As it was written.
+    /// Text as it was written.
     pub(crate) text: String,
     pub(crate) metric: Metric,
     pub(crate) is_above: bool,
@@ -71,11 +71,11 @@ pub(crate) enum Rate {
 /// Result of a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
-    /// As it was written.
+    /// Rule as it was written.
     pub rule: String,
     /// Measured value: milliseconds, a share in percent, or a plain number; null if nothing was.
     pub value: Option<f64>,
-    /// The rule is broken.
+    /// True if the rule is broken.
     pub crossed: bool,
 }
 

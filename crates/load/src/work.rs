@@ -19,11 +19,11 @@ pub(crate) const STAGE_STEP: Duration = Duration::from_millis(10);
 /// Purpose of a connection's timer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
-    /// Its pause is over.
+    /// End of its pause.
     Pause,
     /// End of the connection's patience.
     Patience,
-    /// Its life is over.
+    /// End of its life.
     Lifetime,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct Work {
     pub(crate) timers: Timers<(Key, Why)>,
     /// Connections of all groups that are to be open, where that is an order.
     pub(crate) users: Option<u32>,
-    /// So many connections leave as soon as they are at rest.
+    /// Connections that leave as soon as they are at rest.
     pub(crate) surplus: u32,
     pub(crate) began: Option<Time>,
-    /// For how many seconds of execution the stages have been followed.
+    /// Seconds of execution for which the stages have been followed.
     pub(crate) staged_s: f64,
     pub(crate) random: Random,
     /// Events that were given up and have not begun again.

@@ -16,9 +16,9 @@ use std::io;
 /// The limit on descriptors of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// In force now.
+    /// Limit in force now.
     pub soft: u64,
-    /// As far as it can be raised without privileges.
+    /// Limit up to which it can be raised without privileges.
     pub hard: u64,
 }
 

@@ -57,31 +57,31 @@ pub struct Event {
     pub readable: bool,
     /// True if there may be room to write, or a connection is open or has failed.
     pub writable: bool,
-    /// The peer will send no more, or the connection is gone.
+    /// True if the peer will send no more, or the connection is gone.
     pub closed: bool,
 }
 
 /// Result of reading.
 #[derive(Debug)]
 pub enum Read {
-    /// So many bytes, at least one.
+    /// Number of bytes read, at least one.
     Bytes(usize),
     /// Nothing now; an event will tell.
     Blocked,
     /// The peer sent its last byte.
     End,
-    /// The connection is broken.
+    /// Error of a broken connection.
     Failed(io::Error),
 }
 
 /// Result of writing.
 #[derive(Debug)]
 pub enum Write {
-    /// So many bytes were taken, at least one.
+    /// Number of bytes taken, at least one.
     Bytes(usize),
     /// No room now; an event will tell.
     Blocked,
-    /// The connection is broken; no byte of this call was taken.
+    /// Error of a broken connection; no byte of this call was taken.
     Failed(io::Error),
 }
 

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// At most so many events are taken from the kernel at once; the rest come with the next turn.
+/// Most events that are taken from the kernel at once; the rest come with the next turn.
 const EVENTS_PER_TURN: usize = 512;
 /// Random bytes fetched from the kernel at once, for logins.
 const RANDOM_BATCH: usize = 1024;
@@ -54,7 +54,7 @@ pub struct RealNet {
     ready: Vec<epoll::Event>,
     now: Time,
     random: Vec<u8>,
-    /// Of what is accepted, and of what is dialled.
+    /// Keepalive of what is accepted, and of what is dialled.
     keepalive: (Option<Keepalive>, Option<Keepalive>),
     not_send: PhantomData<*const ()>,
 }

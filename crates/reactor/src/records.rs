@@ -164,7 +164,7 @@ pub enum Opened {
     Data(Range<usize>),
     /// A record that has been dealt with.
     Nothing,
-    /// The peer will send no more.
+    /// End: the peer will send no more.
     End,
 }
 
@@ -293,9 +293,9 @@ impl Keys {
 /// The secrets of TLS 1.3 as rustls has told them.
 #[derive(Clone, Copy)]
 pub struct Secrets<'a> {
-    /// For what the client sends.
+    /// Secret for what the client sends.
     pub client: &'a [u8],
-    /// For what the server sends.
+    /// Secret for what the server sends.
     pub server: &'a [u8],
 }
 
@@ -309,13 +309,13 @@ pub struct Records {
     blocks: u64,
     /// Records in a row without data.
     fruitless: u8,
-    /// The peer has asked for another handshake once, and is to be told that there is none.
+    /// Request of the peer for another handshake, made once and to be answered that there is none.
     renegotiation: Asked,
-    /// The peer waits for a KeyUpdate.
+    /// True if the peer waits for a KeyUpdate.
     owes_update: bool,
     /// Bytes of a KeyUpdate that has not come whole.
     part_len: u8,
-    /// Nothing may be read or sealed any more.
+    /// True if nothing may be read or sealed any more.
     is_over: bool,
 }
 

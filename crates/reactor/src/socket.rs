@@ -180,11 +180,11 @@ const PROBES_MAX: u32 = 5;
 /// Times at which an idle connection is probed, and given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    /// Nothing was received for so long: the first probe.
+    /// Silence after which the first probe is sent.
     idle: Duration,
     /// Between two probes.
     interval: Duration,
-    /// So many without an answer: the connection is broken, one interval behind the last.
+    /// Probes without an answer that break the connection, one interval behind the last.
     probes: u32,
 }
 

@@ -67,7 +67,7 @@ const _: () = assert!(size_of::<Tls>() <= 448);
 #[derive(Debug)]
 struct Client {
     connection: ClientConnection,
-    /// The last read of the socket has emptied it.
+    /// True if the last read of the socket has emptied it.
     is_emptied: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct Hints {
     pub ca: &'static str,
     /// Names whom the server's certificate has to be valid for.
     pub name: &'static str,
-    /// Has nothing checked.
+    /// Hint how to have nothing checked.
     pub unchecked: &'static str,
     /// Names the client's own certificate and key.
     pub own: &'static str,

@@ -19,13 +19,13 @@ const CONDITIONS_MAX: u32 = 64;
 /// Fate of the warnings of the statement before when this one goes well without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
-    /// They are gone.
+    /// Clears them.
     Clears,
-    /// They stay.
+    /// Keeps them.
     Keeps,
-    /// Nobody can tell from the text.
+    /// Unknown from the text.
     Unsure,
-    /// They stay, and a warning that the reply does not count comes behind them.
+    /// Keeps them, and adds a warning that the reply does not count.
     Warns,
 }
 

@@ -18,27 +18,27 @@ pub enum Why {
     Read,
     /// A transaction that only reads.
     ReadOnly,
-    /// It is no SELECT, or several statements.
+    /// No SELECT, or several statements.
     NoSelect,
-    /// It locks rows.
+    /// Locks on rows.
     Locks,
-    /// It runs code, or a function that is not known.
+    /// Code, or a function that is not known.
     Code,
-    /// It reads or leaves what only its session or its last statement has.
+    /// Reads or effects of what only its session or its last statement has.
     Session,
-    /// It asks for what each server has of its own.
+    /// Question for what each server has of its own.
     Server,
-    /// It is longer than [`LEN_MAX`].
+    /// Text longer than [`LEN_MAX`].
     Long,
-    /// A transaction is open, or the session does not commit by itself, or is serializable.
+    /// Open transaction, or a session that does not commit by itself, or is serializable.
     Transaction,
     /// Its client keeps a backend.
     Pinned,
-    /// Its client has written what no number is known of.
+    /// Writes of its client of which no number is known.
     Unsure,
-    /// Its client has waited for its own writes in vain just now, or its reader was lost.
+    /// Reader that was just waited for in vain for the client's own writes, or that was lost.
     Behind,
-    /// No server may be read.
+    /// Lack of a server that may be read.
     NoReader,
 }
 

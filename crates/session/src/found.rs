@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 /// Effect on FOUND_ROWS().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It is the number of rows of the reply.
+    /// Number of rows of the reply.
     Rows,
-    /// It stays.
+    /// Unchanged number.
     Keeps,
-    /// It is new; which it is, the backend knows.
+    /// New number, known to the backend.
     Counts,
-    /// It is new, and its client is about to ask for it (SQL_CALC_FOUND_ROWS): it is read back.
+    /// New number for which its client is about to ask (SQL_CALC_FOUND_ROWS): it is read back.
     Calculated,
-    /// Nobody can tell from the text.
+    /// Unknown from the text.
     Unsure,
 }
 

@@ -16,7 +16,7 @@ struct Globals {
     version: u64,
     /// Sorted.
     names: Arc<[Text]>,
-    /// In the order of the names; `None` for NULL.
+    /// Values in the order of the names; `None` for NULL.
     values: Vec<Option<Text>>,
     /// Statement that the server runs at a login.
     init_connect: Text,

@@ -23,9 +23,9 @@ use std::time::Duration;
 const KNOWN_DIGESTS_MAX: usize = 4096;
 /// A statement that takes longer is pipelined with nobody: those behind it would wait.
 const SERVICE_MAX: Duration = Duration::from_millis(50);
-/// Of the runs that count, one in so many may take longer.
+/// Runs that count among which one may take longer.
 const LATE_ONE_IN: u8 = 32;
-/// One in so many may, and the digest is still known to be short.
+/// Runs among which one may, with the digest still known to be short.
 const SHORT_ONE_IN: u8 = 4;
 /// A reply that is longer is pipelined with nobody: a client that is slow to take it would hold
 /// back those behind it.
@@ -55,7 +55,7 @@ pub fn may_pipeline(found: &Statement, left: Found) -> bool {
 /// Permission of a statement to be pipelined with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pipelinable {
-    /// It may not, whatever its digest has done.
+    /// Never, whatever its digest has done.
     Never,
     /// A text, if its digest is trusted.
     Text,
@@ -82,9 +82,9 @@ impl Pipelinable {
 /// End of a statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
-    /// It reported a change, warned, failed, or is in a transaction.
+    /// True if it reported a change, warned, failed, or is in a transaction.
     pub left_something: bool,
-    /// From its sending to its reply's last byte; `None` when others were in front of it.
+    /// Time from its sending to its reply's last byte; `None` when others were in front of it.
     pub service: Option<Duration>,
     /// Bytes of its reply.
     pub reply_len: usize,
@@ -97,7 +97,7 @@ struct Known {
     /// as many as there may be, so that the last runs count most.
     quick: u8,
     late: u8,
-    /// One run has left something, or a long reply.
+    /// True if one run has left something, or a long reply.
     is_broken: bool,
 }
 

@@ -49,11 +49,11 @@ enum Counts {
 pub struct PendingReadBack {
     /// The statement failed or warned: SHOW WARNINGS.
     pub warnings: bool,
-    /// It failed, so the transaction's state is unknown.
+    /// True if it failed, so that the transaction's state is unknown.
     pub failed: bool,
-    /// It failed, and this is what its text says of the changes that the next report tells of.
+    /// Explanation by the text of a failed statement of the changes that the next report tells of.
     pub explanation: Explanation,
-    /// These may have changed.
+    /// Properties that may have changed.
     pub changed: Properties,
 }
 
@@ -114,8 +114,8 @@ pub struct LastStatement {
     counted: Counted,
     /// Conditions of the last statement that left any, once they are read.
     kept: Option<Box<Charged<Diagnostics>>>,
-    /// There are some, and nobody knows their words; then none are kept. (An enum of the two would
-    /// take 8 bytes more of each idle client.)
+    /// True if there are some whose words nobody knows; then none are kept. (An enum of the two
+    /// would take 8 bytes more of each idle client.)
     lost: bool,
 }
 

@@ -31,7 +31,7 @@ struct Source {
 pub struct OwnWrites {
     sources: Vec<Source>,
     is_unsure: bool,
-    /// No replica is asked any more.
+    /// True if no replica is asked any more.
     is_lost: bool,
 }
 

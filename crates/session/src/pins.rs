@@ -86,7 +86,7 @@ fn comment_end(sql: &[u8]) -> Option<usize> {
 /// Why a client keeps its backend for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PinReason {
-    /// The text of a statement says that it may leave state behind.
+    /// Text of a statement that says that it may leave state behind.
     Text(PinCause),
     /// The server reported a change of state that neither a variable nor the text explains.
     UnexplainedChange,
@@ -137,7 +137,8 @@ pub trait Guard: fmt::Debug {
 pub struct Pin {
     /// Why.
     pub reason: PinReason,
-    /// Since when: nanoseconds by the system's monotonic clock, which all processes share.
+    /// Moment since which it holds: nanoseconds by the system's monotonic clock, which all
+    /// processes share.
     pub since: u64,
     /// The beginning of the statement; empty when none is at hand.
     pub text: Text,
@@ -153,7 +154,7 @@ pub struct Plan {
     pub reasons: Vec<PinReason>,
     /// Resources that it acquires and gives back.
     pub acquired: Acquired,
-    /// When it has not taken it.
+    /// Condition under which it has not taken it.
     pub failed_acquisition: FailedAcquisition,
     /// Guards that end with it.
     pub guards: Vec<Box<dyn Guard>>,
@@ -176,10 +177,10 @@ impl Plan {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct PinList {
     list: Vec<Pin>,
-    /// Of the command that is not sent yet; no client goes to another process meanwhile.
+    /// Pins of the command that is not sent yet; no client goes to another process meanwhile.
     #[serde(skip)]
     coming: Option<Plan>,
-    /// Of the command that runs.
+    /// Pins of the command that runs.
     #[serde(skip)]
     running: Option<Plan>,
     /// True if its named locks are still held, and its variables in use, is to be asked.

@@ -72,8 +72,8 @@ pub fn class_with(found: &classify::Statement, known: bool) -> classify::Stateme
     }
 }
 
-/// From this version on the reply to a CALL of MySQL is known to end in an OK, whatever is in front
-/// of that; earlier ones were not tried.
+/// Version from which on the reply to a CALL of MySQL is known to end in an OK, whatever is in
+/// front of that; earlier ones were not tried.
 const CALL_ENDS_IN_OK: u32 = 90_700;
 
 /// Facts of a text's statement; `mode` is how it is read.

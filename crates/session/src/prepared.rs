@@ -52,7 +52,7 @@ const SHARED_BY_NONE: usize = 3;
 /// Bound that keeps a client from preparing another statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// It has as many as it may.
+    /// Refusal of a client that has as many as it may.
     Count {
         /// Number of statements.
         count: usize,
@@ -278,7 +278,7 @@ pub struct Held {
     pub columns: u16,
     /// Parameters it takes.
     pub params: u16,
-    /// A cursor of it is open on the client's backend.
+    /// True if a cursor of it is open on the client's backend.
     pub cursor: bool,
     /// Long data came that was too long to be kept.
     pub overlong: bool,
@@ -341,15 +341,16 @@ pub struct UnderWay {
     pub id: u32,
     /// Definition that is prepared or executed.
     pub definition: Rc<Definition>,
-    /// It asks for a cursor.
+    /// True if it asks for a cursor.
     pub cursor: bool,
     /// The server's id of the statement, once the command has been sent.
     pub sent_to: u32,
     /// Long data that was sent in front of it; it is moved from and to [`Held::long`].
     pub long: Option<Box<LongData>>,
-    /// The backend is being brought into the session in which the statement is to be prepared.
+    /// True while the backend is being brought into the session in which the statement is to be
+    /// prepared.
     pub ahead: bool,
-    /// It goes on when the session has been read back.
+    /// True if it goes on when the session has been read back.
     pub reads_back: bool,
 }
 
@@ -560,7 +561,7 @@ pub struct Entry {
     pub id: u32,
     /// The types that the server was sent last.
     pub types: Option<Rc<[u8]>>,
-    /// When it was used last, in uses of this backend.
+    /// Use of this backend in which it was used last.
     pub used: u64,
     /// The client's statement that has a cursor open on it.
     pub(crate) cursor_of: Option<u32>,
@@ -576,16 +577,16 @@ type What<'a> = (&'a Rc<Definition>, u32);
 pub struct How {
     /// On MySQL.
     pub mysql: bool,
-    /// With a cursor.
+    /// True for one with a cursor.
     pub cursor: bool,
 }
 
-/// With which types an execution is to run.
+/// Types with which an execution is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted<'a> {
-    /// With these; empty where there are no parameters.
+    /// Types; empty where there are no parameters.
     Types(TypeList<'a>),
-    /// With none that any execution has sent: its client never sent any.
+    /// None that any execution has sent: its client never sent any.
     Unmodified,
 }
 

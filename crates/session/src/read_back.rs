@@ -50,8 +50,8 @@ impl Properties {
     pub const HOLDINGS: Self = Self(1 << 6);
     /// User variables.
     pub const USER_VARIABLES: Self = Self(1 << 7);
-    /// When the next transaction was committed on the server that it comes from, as a client of
-    /// MySQL has said: that transaction uses it up.
+    /// Moment at which the next transaction was committed on the server that it comes from, as a
+    /// client of MySQL has said: that transaction uses it up.
     pub const COMMIT_TIMESTAMP: Self = Self(1 << 8);
     /// The version of the server on which that transaction was first committed.
     pub const ORIGINAL_VERSION: Self = Self(1 << 9);
@@ -85,11 +85,11 @@ pub struct Ended<'a> {
     pub summary: &'a ReplySummary,
     /// Rows of its last result.
     pub rows: u64,
-    /// With the changes that were reported.
+    /// Session with the changes that were reported.
     pub session: &'a Session,
-    /// Nothing of others stands behind it on its backend.
+    /// True if nothing of others stands behind it on its backend.
     pub alone: bool,
-    /// Its server is MySQL.
+    /// True if its server is MySQL.
     pub mysql: bool,
 }
 

@@ -36,7 +36,7 @@ impl std::error::Error for NotCarried {}
 pub struct Here<'a> {
     /// Global values under which sessions of the other process began.
     pub peer_defaults: &'a [PeerDefaults],
-    /// With which sessions begin here.
+    /// Defaults with which sessions begin here.
     pub defaults: &'a GlobalDefaults,
     /// Meter of user variables.
     pub variables: &'a Meter,

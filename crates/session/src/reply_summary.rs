@@ -25,8 +25,8 @@ pub struct ReplySummary {
     pub insert_id: u64,
     /// Status flags of an EOF packet, if the last packet was one.
     pub eof: Option<u16>,
-    /// It also reports what earlier statements of its client have changed, and this is what their
-    /// texts say of that (`reports.rs` of the pool).
+    /// Explanation by their texts of what earlier statements of its client have changed, if it also
+    /// reports that (`reports.rs` of the pool).
     pub due: Option<Explanation>,
     /// SQL state of that error.
     pub state: [u8; 5],

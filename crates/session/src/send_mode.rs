@@ -14,13 +14,14 @@ use sql::lex::{Charset, LexMode};
 pub enum SendMode {
     /// Only once they have succeeded.
     Apart,
-    /// In one text with them.
+    /// Sent in one text with them.
     Joined,
-    /// At once: it leaves nothing, whatever state it runs in. Its reply is dropped if they fail.
+    /// Sent at once: it leaves nothing, whatever state it runs in. Its reply is dropped if they
+    /// fail.
     Anywhere,
-    /// At once behind the one that sets the default schema: it runs in a schema of its own.
+    /// Sent at once behind the one that sets the default schema: it runs in a schema of its own.
     OwnSchema,
-    /// It sets the default schema itself, so that the client's is not restored.
+    /// Sent without the client's default schema, which it sets itself.
     NewSchema,
 }
 

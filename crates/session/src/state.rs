@@ -105,7 +105,7 @@ const NO_LIMIT: &[u8] = b"18446744073709551615";
 /// Names of the variable that says how transactions are isolated: a server has one or both.
 pub const LEVEL_NAMES: [&[u8]; 2] = [b"transaction_isolation", b"tx_isolation"];
 
-/// Has MySQL report the number of each transaction.
+/// Variable that makes MySQL report the number of each transaction.
 const GTIDS: &[u8] = b"session_track_gtids";
 /// Variable with the further effect of COMMIT and ROLLBACK.
 const COMPLETION: &[u8] = b"completion_type";

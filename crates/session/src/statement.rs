@@ -36,14 +36,14 @@ pub enum Conditions {
     CountsLast,
     /// Nothing; and it counts no rows, so that ROW_COUNT() is -1 (a command without an OK).
     Uncounted,
-    /// It asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,
+    /// Asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,
     /// RESIGNAL. If it succeeds, ROW_COUNT() stays as well, unless it warns.
     Asks,
-    /// It asks, and the server is sent a SET with the answers in its place.
+    /// Asks, and the server is sent a SET with the answers in its place.
     AsksInWords,
-    /// It may raise some by SIGNAL, with items of its own.
+    /// Raises, perhaps, some by SIGNAL, with items of its own.
     Raises,
-    /// It raises, and may end with GET DIAGNOSTICS, so that an OK that counts no rows may have left
+    /// Raises, and may end with GET DIAGNOSTICS, so that an OK that counts no rows may have left
     /// ROW_COUNT() as it was.
     RaisesOrAsks,
 }
@@ -82,7 +82,7 @@ pub enum Extent {
     OneInSchema,
     /// Both of these.
     ShortInSchema,
-    /// It is of several statements.
+    /// Several statements.
     Several,
 }
 
@@ -191,7 +191,7 @@ pub enum Explanation {
     /// Nothing: a trigger or a view has made it, and may have made more.
     #[default]
     None,
-    /// They make it, and it lasts.
+    /// Change that they make and that lasts.
     Lasting,
     /// SET STATEMENT and its like: a value of a variable that held for the statement alone.
     Passing,
@@ -234,9 +234,9 @@ impl Untracked {
     pub const CHARSET: Untracked = Untracked(1);
     /// The role.
     pub const ROLE: Untracked = Untracked(2);
-    /// A savepoint is set, which MariaDB does not tell while no transaction is open.
+    /// Savepoint that is set, which MariaDB does not tell while no transaction is open.
     pub const SAVEPOINT: Untracked = Untracked(4);
-    /// With its success no savepoint is left, nor the transaction that was open.
+    /// End of all savepoints with its success, and of the transaction that was open.
     pub const NO_SAVEPOINT: Untracked = Untracked(8);
     /// Some of the variables that it names, where it fails on MariaDB.
     pub const WHERE_IT_FAILS: Untracked = Untracked(16);
@@ -276,11 +276,11 @@ impl Untracked {
 /// Knowledge of the stored code that a statement runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// It runs none that its text shows.
+    /// No code that its text shows.
     None,
-    /// It leaves nothing that is not followed.
+    /// Code that leaves nothing that is not followed.
     Known,
-    /// Nobody has read it.
+    /// Code that nobody has read.
     Unread,
 }
 

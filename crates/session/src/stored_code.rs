@@ -30,7 +30,7 @@ pub struct Object {
     pub schema: Folded,
     /// Its name; the table's for triggers and columns.
     pub name: Folded,
-    /// For people.
+    /// Title for people.
     pub title: String,
     /// Scan of its own text.
     pub scanned: Scanned,
@@ -75,9 +75,9 @@ pub struct Names {
     pub besides: Besides,
     /// The names of the tables and views.
     tables: NameSet,
-    /// The code of any of them asks about the statement before.
+    /// True if the code of any of them asks about the statement before.
     asks: bool,
-    /// There is more code than is read: any name may be that of a table or view with some.
+    /// True if there is more code than is read: any name may be that of a table or view with some.
     unread: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct Routine {
     /// Empty where it is not known: any.
     schema: Folded,
     finding: Finding,
-    /// It may count no rows (see [`Scanned::uncounted`]).
+    /// True if it may count no rows (see [`Scanned::uncounted`]).
     uncounted: bool,
 }
 

@@ -15,16 +15,17 @@ use wire::track::Change;
 pub struct Transaction {
     /// Status flags of the last OK.
     status: u16,
-    /// The transaction tracker says that one is open.
+    /// True if the transaction tracker says that one is open.
     tracked: bool,
     /// Characteristics of the next one have been set (`SET TRANSACTION`).
     announced: bool,
     /// True if there may be a savepoint and no transaction.
     savepoint: bool,
-    /// A BEGIN is on its way to the server, whatever the replies to what stands in front of it say.
+    /// True if a BEGIN is on its way to the server, whatever the replies to what stands in front of
+    /// it say.
     #[serde(skip)]
     begin_sent: bool,
-    /// The last OK was the first without the flag of a transaction.
+    /// True if the last OK was the first without the flag of a transaction.
     #[serde(skip)]
     ended: bool,
     /// Transactions that have ended, as far as was told; may begin again at 0.

@@ -151,7 +151,7 @@ pub enum PinCause {
     ResourceGroup,
     /// COMMIT RELEASE, ROLLBACK RELEASE: the server ends the connection.
     Release,
-    /// The text is not understood well enough to exclude any of the others.
+    /// Text that is not understood well enough to exclude any of the others.
     Unknown,
 }
 
@@ -352,14 +352,14 @@ impl Reads {
 /// Effect of a text on LAST_INSERT_ID(), from the least to the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InsertId {
-    /// It stays as it is, for certain.
+    /// Keeps it as it is, for certain.
     #[default]
     Keeps,
     /// INSERT and REPLACE: it stays if they succeed and their OK names no id. (Their OK names the
     /// first id that was generated, or else an explicit value, of which this function knows
     /// nothing: tests/pages/trackers.md.)
     InOk,
-    /// It may be anything.
+    /// Sets it, perhaps, to anything.
     MaySet,
 }
 
@@ -422,22 +422,23 @@ pub struct Statement {
     pub own_reads: Reads,
     /// Values this statement always overwrites on success.
     pub replaces: Reads,
-    /// It leaves the warnings before it as they are, if it has none of its own; for certain.
+    /// True if it leaves the warnings before it as they are, if it has none of its own; for
+    /// certain.
     pub keeps_warnings: bool,
-    /// It sets character sets or collations of the session; the trackers tell only a part.
+    /// True if it sets character sets or collations of the session; the trackers tell only a part.
     pub sets_charset: bool,
-    /// It sets the session's role, which no tracker tells.
+    /// True if it sets the session's role, which no tracker tells.
     pub sets_role: bool,
-    /// It sets a savepoint.
+    /// True if it sets a savepoint.
     pub sets_savepoint: bool,
-    /// It sets a session variable in a form that the server does not report.
+    /// True if it sets a session variable in a form that the server does not report.
     pub untracked: bool,
-    /// It sets `timestamp`, perhaps back to the clock.
+    /// True if it sets `timestamp`, perhaps back to the clock.
     pub sets_clock: bool,
     /// SET STATEMENT, or MariaDB's NOWAIT and `WAIT n`: what is reported of variables holds for
     /// this statement alone.
     pub passing: bool,
-    /// It changes what the pool watches on the server: a global variable, or accounts.
+    /// True if it changes what the pool watches on the server: a global variable, or accounts.
     pub changes_watched: bool,
     /// Another statement follows the first.
     pub multi: bool,
@@ -445,9 +446,9 @@ pub struct Statement {
     pub insert_id: InsertId,
     /// A function in it changes data, whatever its verb is.
     pub writes: bool,
-    /// One of its statements is a KILL.
+    /// True if one of its statements is a KILL.
     pub kills: bool,
-    /// It names a user variable (`@x`), to read or to set it.
+    /// True if it names a user variable (`@x`), to read or to set it.
     pub user_variables: bool,
     /// Words that decide what it leaves for questions about it.
     pub marks: Marks,

@@ -37,7 +37,7 @@ enum Part<'a> {
 struct Row {
     /// Its literals: none, one, or more.
     values: u8,
-    /// A comma stands behind the last one.
+    /// True if a comma stands behind the last one.
     comma: bool,
 }
 
@@ -50,7 +50,7 @@ enum Seen {
     Operand,
     /// A parenthesis, with nothing in it yet.
     Opened,
-    /// So many literals, one or more, with commas between them; behind such a parenthesis or not.
+    /// Literals, one or more, with commas between them; behind such a parenthesis or not.
     Values { more: bool, row: bool },
     /// A row of literals, or rows.
     Rows { more: bool },

@@ -10,9 +10,9 @@ use crate::lex::{Kind, LexMode, Lexer};
 /// Ties of a text to one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
-    /// It locks rows.
+    /// Locks on rows.
     Locks,
-    /// It names what each server has of its own, or cannot be read for certain.
+    /// Names of what each server has of its own, or a text that cannot be read for certain.
     Server,
 }
 

@@ -106,16 +106,17 @@ pub struct Lexer<'a> {
     executable: Executable,
     /// Inside an executable comment: `*/` closes it.
     inside: bool,
-    /// The last word is directly followed by a dot and a name, so that dot starts no number.
+    /// True if the last word is directly followed by a dot and a name, so that dot starts no
+    /// number.
     dotted: bool,
-    /// The last token was a dot that touches a name: digits there start a name.
+    /// True if the last token was a dot that touches a name: digits there start a name.
     name_next: bool,
     doubt: bool,
-    /// A quoted token or a comment has no end, or a zero byte stands outside of both.
+    /// True if a quoted token or a comment has no end, or a zero byte stands outside of both.
     unread: bool,
-    /// A character of several bytes ends on one that means something by itself.
+    /// True if a character of several bytes ends on one that means something by itself.
     hides: bool,
-    /// A semicolon stands inside an executable comment.
+    /// True if a semicolon stands inside an executable comment.
     split: bool,
     comments_run: bool,
     /// The first version-dependent comment: `M` or not, and its version.

@@ -92,7 +92,8 @@ impl NameSet {
     }
 }
 
-/// Of names that are folded: a name may have quotes in it, and is another when it is folded again.
+/// Set of names that are folded: a name may have quotes in it, and is another when it is folded
+/// again.
 impl<'a> FromIterator<&'a [u8]> for NameSet {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(names: I) -> Self {
         let mut set = Self::default();

@@ -171,9 +171,9 @@ fn unsigned(number: u32) -> String {
 /// Place of a value in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// It is a column of a list, without an alias.
+    /// Column of a list, without an alias.
     Column,
-    /// It is a column with an alias.
+    /// Column with an alias.
     Aliased,
     /// Anywhere else.
     Other,
@@ -183,7 +183,7 @@ enum Place {
 enum Instead {
     Nothing,
     Text(String),
-    /// It is a question, and the answer is not known.
+    /// Question whose answer is not known.
     Unknown,
 }
 

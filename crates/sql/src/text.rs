@@ -55,7 +55,7 @@ impl Seen {
         }
     }
 
-    /// Of a text that nobody has read.
+    /// Findings of a text that nobody has read.
     pub const NOTHING: Seen = Seen {
         class: Statement::UNKNOWN,
         hides_kill: true,

@@ -85,10 +85,10 @@ pub struct Retracked {
     pub then: Tracked,
     /// Reports of this SET itself.
     pub now: Wanted,
-    /// Its OK says that there is a change, and not which: one that its client was to be told of is
-    /// forgotten.
+    /// True if its OK says that there is a change, and not which: one that its client was to be
+    /// told of is forgotten.
     pub forgets: bool,
-    /// It sets switches of the backend, which is its client's from now on.
+    /// True if it sets switches of the backend, which is its client's from now on.
     pub pins: bool,
 }
 

@@ -21,10 +21,10 @@ use crate::packet::{Malformed, PAYLOAD_MAX, Reader, put_packet, put_short};
 /// Form of COM_QUERY and COM_STMT_EXECUTE on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// A text is all of its command; parameters have no names and no count.
+    /// Command that is all text; parameters have no names and no count.
     #[default]
     Plain,
-    /// Both ends agreed on query attributes.
+    /// Command with query attributes, on which both ends agreed.
     Attributed,
 }
 

@@ -32,13 +32,13 @@ pub enum Failure {
     Read(io::Error),
     /// The server closed the connection.
     Closed,
-    /// A message has more than [`MESSAGE_MAX`] bytes.
+    /// Message of more than [`MESSAGE_MAX`] bytes.
     TooLong,
     /// The login failed.
     Login(LoginError),
     /// A packet that has no place where it came.
     Malformed(Malformed),
-    /// The server asks for a local file, which nobody offered.
+    /// Server's request for a local file, which nobody offered.
     LocalFile,
     /// The server's error; the connection can be used on.
     Server {

@@ -44,13 +44,13 @@ pub const PS_MULTI_RESULTS: u32 = 1 << 18;
 pub const PLUGIN_AUTH: u32 = 1 << 19;
 /// Connection attributes follow the login.
 pub const CONNECT_ATTRS: u32 = 1 << 20;
-/// The authentication answer may be longer than 255 bytes.
+/// Authentication answers of more than 255 bytes.
 pub const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
-/// The client can use a connection whose password has expired.
+/// Use of a connection whose password has expired.
 pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
 /// OK packets carry session state changes.
 pub const SESSION_TRACK: u32 = 1 << 23;
-/// A result set ends with an OK packet, and no EOF stands between columns and rows.
+/// Result sets that end with an OK packet, without an EOF between columns and rows.
 pub const DEPRECATE_EOF: u32 = 1 << 24;
 /// The compressed protocol with zstd; the login then ends with a level.
 pub const ZSTD: u32 = 1 << 26;

@@ -21,9 +21,9 @@ pub const ROW_WHOLE_MAX: usize = 1024;
 /// A breach of the protocol by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
-    /// A packet does not fit its place.
+    /// Packet that does not fit its place.
     Malformed(Malformed),
-    /// A packet's number does not follow that of the packet before.
+    /// Packet whose number does not follow that of the packet before.
     OutOfOrder {
         /// The number that had to come.
         expected: u8,
@@ -82,7 +82,7 @@ enum RowForm {
 enum Numbers {
     /// Not checked: the reply was retained, and is relayed again.
     Unchecked,
-    /// The packets in front of it have not been counted.
+    /// Any number: the packets in front of it have not been counted.
     Any,
     /// Next after the last packet of the reply in front, which is to the same command.
     Behind,
@@ -95,14 +95,14 @@ enum Numbers {
 pub struct CheckedReply {
     reply: Reply,
     form: RowForm,
-    /// The command may be answered with a request for a local file.
+    /// True if the command may be answered with a request for a local file.
     files: bool,
     numbers: Numbers,
     /// Columns of the present result.
     columns: Columns,
     /// The row that passes by in pieces.
     row: Option<Row>,
-    /// The present payload goes on in another packet.
+    /// True if the present payload goes on in another packet.
     continued: bool,
 }
 

@@ -32,7 +32,7 @@ pub const LOGIN_PACKETS_MAX: u8 = 10;
 pub enum ServerKey<'a> {
     /// The one that the server sends, unchecked: whoever answers in its place reads the password.
     Sent,
-    /// This one, as PEM.
+    /// Certificate that must be shown, as PEM.
     Pinned(&'a [u8]),
     /// None: the password is not sent.
     None,
@@ -78,9 +78,9 @@ impl Account<'_> {
 /// Effect of a packet on the login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The next packet of the server is awaited.
+    /// Wait for the next packet of the server.
     Waits,
-    /// The server has let us in.
+    /// Complete login.
     Done,
 }
 
@@ -98,21 +98,21 @@ pub enum LoginError {
     },
     /// A packet that is cut or garbled.
     Malformed(Malformed),
-    /// The server cannot do what is required.
+    /// Server that cannot do what is required.
     Lacks {
         /// Its version.
         version: String,
         /// The names of the capabilities.
         missing: Vec<&'static str>,
     },
-    /// The account wants a plugin that is not spoken.
+    /// Plugin of the account that is not spoken.
     Plugin(String),
-    /// The account's password is not known, only a hash of it that does not serve with what the
-    /// server asks for.
+    /// Password that is not known, only a hash of it that does not serve with what the server asks
+    /// for.
     PasswordUnknown(&'static str),
     /// The server's key cannot be used.
     Key(&'static str),
-    /// The server wants the password itself, which others could read.
+    /// Server's request for the password itself, which others could read.
     Unprotected,
     /// A packet that has no place here.
     OutOfPlace(String),
@@ -184,11 +184,11 @@ impl LoginError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The greeting is to come.
+    /// Before the greeting.
     Greeting,
-    /// An answer is out; OK, ERR, another plugin or more data is to come.
+    /// After an answer; OK, ERR, another plugin or more data is to come.
     Answered,
-    /// The server's public key is to come.
+    /// Before the server's public key.
     KeyRequested,
 }
 

@@ -3,7 +3,7 @@
 //! [`Command::reply`] is the one place that knows which commands are answered and how; whoever
 //! follows a connection asks it before it waits.
 
-/// A command a client can send. Values are the protocol's.
+/// Commands that a client can send. Values are the protocol's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Command {
@@ -52,7 +52,7 @@ pub enum Command {
 /// The shape of a command's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyShape {
-    /// Nothing comes back.
+    /// No reply.
     None,
     /// One OK, ERR or EOF packet.
     Status,
@@ -64,8 +64,8 @@ pub enum ReplyShape {
     /// SERVER_MORE_RESULTS_EXISTS out of those of XA RECOVER, SHOW TRIGGERS, SHOW PLUGINS and SHOW
     /// PROFILE in a procedure.
     Call,
-    /// As Results, of an execution that asks for a cursor: an EOF packet behind the columns that
-    /// says that one is open ends the reply.
+    /// Reply like Results to an execution that asks for a cursor: an EOF packet behind the columns
+    /// that says that one is open ends the reply.
     Cursor,
     /// The header of a prepared statement, then its parameters and columns.
     Prepared,

@@ -34,7 +34,7 @@ const FORM: &str = "mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?socket=/PATH]"
 pub struct Dsn {
     /// Name of the account.
     pub user: String,
-    /// With which password; empty for none, and until [`Dsn::read`] has fetched it.
+    /// Password; empty for none, and until [`Dsn::read`] has fetched it.
     pub password: String,
     /// Place of the password.
     pub password_source: Source,

@@ -36,7 +36,7 @@ pub const ACCESS_DENIED: ErrorCode = error(1045, "28000");
 pub const UNKNOWN_COM: ErrorCode = error(1047, "08S01");
 /// Unknown database.
 pub const BAD_DB: ErrorCode = error(1049, "42000");
-/// The server is shutting down.
+/// Shutdown of the server.
 pub const SERVER_SHUTDOWN: ErrorCode = error(1053, "08S01");
 /// KILL names a connection that is not there.
 pub const NO_SUCH_THREAD: ErrorCode = error(1094, "HY000");
@@ -44,31 +44,31 @@ pub const NO_SUCH_THREAD: ErrorCode = error(1094, "HY000");
 pub const KILL_DENIED: ErrorCode = error(1095, "HY000");
 /// An error that has no number of its own.
 pub const UNKNOWN_ERROR: ErrorCode = error(1105, "HY000");
-/// A packet is larger than the limit.
+/// Packet larger than the limit.
 pub const NET_PACKET_TOO_LARGE: ErrorCode = error(1153, "08S01");
 /// Packets came out of order.
 pub const NET_PACKETS_OUT_OF_ORDER: ErrorCode = error(1156, "08S01");
-/// The transaction was rolled back, and may be run again.
+/// Rollback of the transaction, which may be run again.
 pub const LOCK_DEADLOCK: ErrorCode = error(1213, "40001");
-/// The account has as many connections as it may.
+/// Connections of the account: as many as it may have.
 pub const USER_LIMIT_REACHED: ErrorCode = error(1226, "42000");
-/// A statement was ended by KILL.
+/// End of a statement by KILL.
 pub const QUERY_INTERRUPTED: ErrorCode = error(1317, "70100");
 /// A packet could not be read.
 pub const MALFORMED_PACKET: ErrorCode = error(1835, "HY000");
-/// The password has expired.
+/// Expired password.
 pub const PASSWORD_EXPIRED: ErrorCode = error(1862, "HY000");
-/// The account is locked, in MySQL.
+/// Locked account, in MySQL.
 pub const ACCOUNT_LOCKED: ErrorCode = error(3118, "HY000");
-/// The account is locked, in MariaDB.
+/// Locked account, in MariaDB.
 pub const ACCOUNT_LOCKED_MARIADB: ErrorCode = error(4151, "HY000");
-/// No prepared statement of this session has the id.
+/// Id of no prepared statement of this session.
 pub const UNKNOWN_STATEMENT: ErrorCode = error(1243, "HY000");
 /// A command for prepared statements that this connection has not negotiated.
 pub const UNSUPPORTED_PREPARED: ErrorCode = error(1295, "HY000");
-/// A prepared statement has no open cursor to read from.
+/// Prepared statement without an open cursor to read from.
 pub const NO_OPEN_CURSOR: ErrorCode = error(1421, "HY000");
-/// No more statements can be prepared.
+/// Prepared statements: no more are possible.
 pub const PREPARED_COUNT: ErrorCode = error(1461, "42000");
 /// Onramp's own: a statement waited too long for a backend and was not executed; retryable. No
 /// server uses 9501 to 9513, so nobody takes them for a lock wait or a full server.
@@ -102,11 +102,11 @@ pub const REJECTED_DIGEST: ErrorCode = error(9512, "HY000");
 pub const DIGEST_LIMIT: ErrorCode = error(9513, "HY000");
 /// The server (here: the pool) has no memory for another connection.
 pub const OUT_OF_RESOURCES: ErrorCode = error(1041, "08004");
-/// The user has as many connections as it may.
+/// Connections of the user: as many as it may have.
 pub const TOO_MANY_USER_CONNECTIONS: ErrorCode = error(1203, "42000");
 /// The transaction only reads.
 pub const IN_READ_ONLY_TRANSACTION: ErrorCode = error(1792, "25006");
-/// A variable is the server's (here: a setting is the pool's), and no session has it.
+/// Variable that is the server's (here: a setting is the pool's), and no session has.
 pub const GLOBAL_VARIABLE: ErrorCode = error(1229, "HY000");
 /// A variable cannot take this value.
 pub const WRONG_VALUE_FOR_VAR: ErrorCode = error(1231, "42000");
@@ -125,7 +125,7 @@ pub const SECURE_TRANSPORT_WORDS: &str =
     "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
 /// A statement ran for longer than it may.
 pub const QUERY_TIMEOUT: ErrorCode = error(3024, "HY000");
-/// This is not supported.
+/// Lack of support.
 pub const NOT_SUPPORTED: ErrorCode = error(1235, "42000");
 /// Authentication method is not supported by the client.
 pub const NOT_SUPPORTED_AUTH_MODE: ErrorCode = error(1251, "08004");
@@ -138,13 +138,13 @@ pub const NET_READ: ErrorCode = error(1158, "08S01");
 pub const NO_FOREIGN_SERVER: ErrorCode = error(1429, "HY000");
 /// The statement cannot be parsed.
 pub const PARSE_ERROR: ErrorCode = error(1064, "42000");
-/// The statement is empty.
+/// Empty statement.
 pub const EMPTY_QUERY: ErrorCode = error(1065, "42000");
 /// Table that does not exist.
 pub const NO_SUCH_TABLE: ErrorCode = error(1146, "42S02");
 /// System variable that does not exist.
 pub const UNKNOWN_VARIABLE: ErrorCode = error(1193, "HY000");
-/// The account may not do this.
+/// Lack of a privilege of the account.
 pub const SPECIFIC_ACCESS_DENIED: ErrorCode = error(1227, "42000");
 
 /// True if an error says that the account lacks a privilege, so that a GRANT helps: on a schema

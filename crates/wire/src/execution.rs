@@ -51,13 +51,13 @@ const UNSIGNED: u8 = 0x80;
 /// The types of an execution's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types<'a> {
-    /// The statement has no parameters.
+    /// Statement without parameters.
     NoParameters,
     /// Types in the message.
     Sent(TypeList<'a>),
     /// Types of an earlier execution.
     Earlier,
-    /// The message is too short for its parameters, or has others.
+    /// Message that is too short for its parameters, or has others.
     Unreadable,
 }
 

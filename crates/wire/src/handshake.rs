@@ -157,7 +157,7 @@ pub struct Login<'a> {
     pub schema: &'a [u8],
     /// Name of the plugin of `answer`; empty when the client named none.
     pub plugin: &'a [u8],
-    /// With [`cap::ZSTD`]: the level of compression that the client wants, 1 to 22.
+    /// Level of compression that the client wants with [`cap::ZSTD`], 1 to 22.
     pub zstd_level: u8,
 }
 

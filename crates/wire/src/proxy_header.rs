@@ -113,7 +113,7 @@ pub enum ProxyHeader {
 pub enum Malformed {
     /// First bytes of no header.
     Start,
-    /// The line of version 1 has no end within its bound.
+    /// Line of version 1 without an end within its bound.
     LongLine,
     /// A line of version 1 that ends with LF alone, or has CR elsewhere.
     LineEnd,

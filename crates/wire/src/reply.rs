@@ -247,13 +247,13 @@ pub enum Step<'a> {
     CursorOpen(OkPacket<'a>),
     /// A command succeeded.
     Ok(OkPacket<'a>),
-    /// A result set ended.
+    /// End of a result set.
     End(OkPacket<'a>),
     /// The command failed; the reply is over.
     Err(ErrPacket<'a>),
-    /// The server waits for the packets of a local file.
+    /// Request for the packets of a local file.
     File,
-    /// A statement is prepared; its definitions follow.
+    /// Prepared statement; its definitions follow.
     Prepared(Prepared),
 }
 
@@ -272,7 +272,7 @@ impl Step<'_> {
 enum State {
     /// The next packet opens a result.
     Start,
-    /// So many definitions of columns or parameters are still to come, one at least.
+    /// Definitions of columns or parameters that are still to come, one at least.
     Definitions {
         left: u64,
         then: Then,
@@ -313,7 +313,7 @@ pub struct Reply {
     shape: ReplyShape,
     state: State,
     eofs: bool,
-    /// The rows are the OUT parameters of a CALL.
+    /// True if the rows are the OUT parameters of a CALL.
     out_params: bool,
     continued: bool,
     rows: u64,

@@ -3,7 +3,7 @@
 //! They are the server's word on what its session is in: a transaction, more results, a cursor.
 //! ERR packets carry none, so after an error the status is unknown until the next OK.
 
-/// A transaction is open.
+/// Open transaction.
 pub const IN_TRANS: u16 = 1;
 /// `autocommit` is on.
 pub const AUTOCOMMIT: u16 = 1 << 1;
@@ -11,19 +11,19 @@ pub const AUTOCOMMIT: u16 = 1 << 1;
 pub const MORE_RESULTS: u16 = 1 << 3;
 /// A statement found no good index, or none.
 pub const POOR_INDEX: u16 = 0b11 << 4;
-/// A cursor is open; rows come by COM_STMT_FETCH.
+/// Open cursor; rows come by COM_STMT_FETCH.
 pub const CURSOR_EXISTS: u16 = 1 << 6;
-/// The cursor's last row has been sent.
+/// End of a cursor, whose last row has been sent.
 pub const LAST_ROW_SENT: u16 = 1 << 7;
-/// The current schema was dropped.
+/// Drop of the current schema.
 pub const DB_DROPPED: u16 = 1 << 8;
 /// Backslashes in strings are plain characters; changes how SQL is lexed.
 pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
-/// The columns of a prepared statement are others than when it was prepared.
+/// Columns of a prepared statement that are others than when it was prepared.
 pub const METADATA_CHANGED: u16 = 1 << 10;
-/// The statement was a slow one.
+/// Slow statement.
 pub const SLOW: u16 = 1 << 11;
-/// The rows are the OUT parameters of a CALL in the binary protocol.
+/// Rows that are the OUT parameters of a CALL in the binary protocol.
 pub const PS_OUT_PARAMS: u16 = 1 << 12;
 /// Session state changed; tracker blocks follow in the OK.
 pub const SESSION_STATE_CHANGED: u16 = 1 << 14;

@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 /// One change that a server reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// A session variable has a new value. NULL comes as an empty value.
+    /// New value of a session variable. NULL comes as an empty value.
     Variable {
         /// Its name, in lower case as the servers send it.
         name: &'a [u8],
         /// Its value as text.
         value: &'a [u8],
     },
-    /// The default schema is now this one; empty when there is none.
+    /// New default schema; empty when there is none.
     Schema(&'a [u8]),
     /// Some session state changed: variables, schema, user variables, temporary tables, prepared
     /// statements. It does not say which.
@@ -32,7 +32,7 @@ pub enum Change<'a> {
     TransactionState(&'a [u8]),
     /// GTIDs of what was committed, as the block carries them.
     Gtids(&'a [u8]),
-    /// A block this crate has no use for (later types).
+    /// Block for which this crate has no use (later types).
     Other(u8),
 }
 
@@ -278,9 +278,9 @@ pub enum Bound {
     /// None is open.
     #[default]
     Outside,
-    /// One is.
+    /// Open transaction.
     Inside,
-    /// One that began with a consistent snapshot.
+    /// Open transaction that began with a consistent snapshot.
     Snapshot,
 }
 

@@ -34,7 +34,7 @@ const RUNG_GAP: f64 = 52.0;
 /// Scale from values to heights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
-    /// From zero up.
+    /// Linear scale from zero up.
     Linear,
     /// Decades.
     Decades,
@@ -67,10 +67,10 @@ pub(crate) struct Cross {
     pub(crate) limit: String,
 }
 
-/// A chart before it is drawn.
+/// Chart before it is drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart<'a> {
-    /// For those who hear the page instead of seeing it.
+    /// Name for those who hear the page instead of seeing it.
     pub(crate) name: &'a str,
     /// Stands above the y axis.
     pub(crate) unit: &'a str,

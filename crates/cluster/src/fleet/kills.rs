@@ -51,11 +51,11 @@ impl RemoteKill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum KillAnswer {
-    /// It was done.
+    /// Success.
     Done,
-    /// The client is of another account.
+    /// Client of another account.
     NotOwner,
-    /// It could not be carried to the server.
+    /// Failure to carry it to the server.
     Failed,
 }
 

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A pool below its share by less than one of so many waits for no other to give.
 const NEAR: u32 = 16;
-/// A unit is taken once it was free in so many surveys: a pool that has lost it has noticed then.
+/// Surveys in which a unit must have been free before it is taken: a pool that has lost it has
+/// noticed then.
 const FREE_SURVEYS: u8 = 5;
 /// Locks of the limits that one survey asks for: those of two of the largest, told by all seats.
 pub const LIMIT_LOCKS_MAX: usize = 4 * (UNITS_MAX + SEATS_MAX as usize * DIGITS as usize);
@@ -51,7 +52,7 @@ pub struct SeatView {
 /// Decision of a round.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// To be run in this order.
+    /// Operations to be run in this order.
     pub ops: Vec<Op>,
     /// Units that are to be given up, of those without a backend.
     pub release: Vec<(Resource, u32)>,

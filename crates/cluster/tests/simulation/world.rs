@@ -21,7 +21,7 @@ pub(crate) struct Server {
     pub(crate) role: Role,
     pub(crate) up: bool,
     pub(crate) frozen: bool,
-    /// Every second answer is late.
+    /// True if every second answer is late.
     pub(crate) half: bool,
     /// Percent of answers that are lost.
     pub(crate) loses: u64,

@@ -8,7 +8,7 @@ use crate::answer::Wrong;
 use sql::lex::Kind;
 use std::fmt;
 
-/// In place of a value: what the file of the settings says, or the default.
+/// Word in place of a value: what the file of the settings says, or the default.
 pub(super) const DEFAULT: &str = "DEFAULT";
 
 /// Actions that an administrator can ask for.

@@ -9,7 +9,7 @@ use crate::number::{bytes, thousands};
 use crate::question::Question;
 use crate::setting::Setting;
 
-/// A redo log is short from this share of it on between checkpoint and newest record, in percent.
+/// Percent between checkpoint and newest record from which on a redo log is short.
 const REDO_PERCENT_MAX: u64 = 75;
 /// Size of a redo log where much is written, in bytes.
 const REDO_BYTES: u64 = 2 << 30;

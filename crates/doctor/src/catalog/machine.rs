@@ -16,7 +16,7 @@ const QUICK_CLOCKS: [&str; 5] = [
     "arch_sys_counter",
     "xen",
 ];
-/// From this share on others are felt, in thousandths.
+/// Share, in thousandths, from which on others are felt.
 const STEAL_PERMILLE_MAX: u64 = 20;
 
 pub(super) fn cpus(facts: &Facts, _question: &Question) -> Option<Finding> {

@@ -260,7 +260,7 @@ pub(super) fn listen_drops(facts: &Facts, question: &Question) -> Option<Finding
     )
 }
 
-/// As long as the queue of a processor is worth making.
+/// Longest queue of a processor that is worth making.
 const BACKLOG_MAX: u64 = 300_000;
 
 /// A count that should be none.

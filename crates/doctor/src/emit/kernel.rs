@@ -13,11 +13,11 @@ use std::fmt::Write as _;
 /// Kernel settings, each once.
 #[derive(Default)]
 struct Sysctls<'a> {
-    /// To be set: name, values, and the finding that wants them.
+    /// Settings to be made: name, values, and the finding that wants them.
     wanted: Vec<(&'static str, String, &'a Finding)>,
     /// Settings that have their values already.
     right: Vec<&'static str>,
-    /// This kernel does not have them.
+    /// Settings that this kernel does not have.
     absent: Vec<&'static str>,
 }
 

@@ -60,7 +60,8 @@ pub(crate) struct Entry {
     /// Termination states of HAProxy, two characters each; `*` stands for any.
     #[serde(default)]
     pub(crate) termination: Vec<String>,
-    /// One of these must stand in the line, whatever else does; without `says` they identify it.
+    /// Words of which one must stand in the line, whatever else does; without `says` they identify
+    /// it.
     #[serde(default)]
     pub(crate) only_if: Vec<String>,
     /// True for words around the line of another error, which counts first.
@@ -79,7 +80,7 @@ pub(crate) struct Entry {
     /// `only_if` in the same form.
     #[serde(skip)]
     pub(crate) only_patterns: Vec<Pattern>,
-    /// At whose end something is to be done.
+    /// End at which something is to be done.
     pub(crate) fault: String,
     /// True for the echo of another error, which is shown last in a log.
     #[serde(default)]

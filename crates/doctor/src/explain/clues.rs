@@ -114,7 +114,7 @@ pub(crate) struct Clues {
     pub(crate) number: Option<u32>,
     /// A number of the system.
     pub(crate) errno: Option<i32>,
-    /// The line says that it is one.
+    /// True if the line says that it is one.
     pub(crate) errno_is_sure: bool,
     /// True for words of MySQL's world: a server, a client, a driver, or a name of one.
     pub(crate) is_mysql: bool,

@@ -97,7 +97,7 @@ enum Kind {
     },
     Special {
         numbers: u16,
-        /// Of the draws, from 0 to 1, that fall on special rows.
+        /// Share of the draws, from 0 to 1, that fall on special rows.
         share: f64,
         /// Number of special rows, and of those in front of them.
         width: f64,

@@ -17,7 +17,7 @@ use crate::random::{Rows, unique};
 /// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A row's number is drawn.
+    /// Number of a row, drawn.
     Row,
     /// A new row that later statements come back to.
     NewRow,
@@ -35,7 +35,7 @@ pub(super) enum Source {
 /// Table of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Table {
-    /// One is drawn.
+    /// A drawn one.
     Any,
     /// The table of the statement before.
     Same,
@@ -76,7 +76,7 @@ enum Slot {
 /// A statement, cut.
 #[derive(Clone, Debug)]
 struct Template {
-    /// As it is written down; long ones are cut.
+    /// Text as it is written down; long ones are cut.
     title: String,
     pieces: Vec<(Box<[u8]>, Slot)>,
     tail: Box<[u8]>,

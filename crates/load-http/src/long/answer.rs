@@ -14,17 +14,17 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Head,
-    /// So many bytes of body are left.
+    /// Bytes of body that are left.
     Length(u64),
     /// The line with a chunk's size: what has been read of it, and whether its extension has begun.
     Size(u64, bool),
-    /// So many bytes of the chunk are left.
+    /// Bytes of the chunk that are left.
     Chunk(u64),
     /// The end of line behind a chunk.
     ChunkEnd,
     /// Behind the last chunk; whether the present line is empty so far.
     Trailer(bool),
-    /// The body ends with the connection.
+    /// Body that ends with the connection.
     ToEnd,
 }
 
@@ -32,9 +32,9 @@ enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// The server ends the connection.
+    /// True if the server ends the connection.
     pub(super) close: bool,
-    /// Its body is what was expected, or nothing in particular was.
+    /// True if its body is what was expected, or nothing in particular was.
     pub(super) as_expected: bool,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Counts {
     verdicts: [u64; 4],
     /// Connections that came to stand, and how long that took.
     pub(super) connects: Histogram,
-    /// Of them, those whose TLS session went on from an earlier connection's.
+    /// Number of them whose TLS session went on from an earlier connection's.
     pub(super) resumed: u64,
     pub(super) failed_connects: u64,
     /// Connections that ended before the run did, not in order.
@@ -35,8 +35,8 @@ pub(super) struct Counts {
     pub(super) unfinished: u64,
     /// Bytes that came.
     pub(super) bytes: u64,
-    /// Of what was right or late: with HTTP from the request to the answer's last byte, else how
-    /// much later than the time that was agreed.
+    /// Times of what was right or late: with HTTP from the request to the answer's last byte, else
+    /// how much later than the time that was agreed.
     pub(super) latency: Histogram,
     pub(super) errors: ErrorTable,
 }
@@ -103,11 +103,11 @@ impl Marks {
 pub(super) struct Census {
     /// Everything that came was right, and something came.
     pub(super) all_right: u64,
-    /// At least one message was late, wrong, lost.
+    /// Connections of which at least one message was late, wrong, lost.
     pub(super) late: u64,
     pub(super) wrong: u64,
     pub(super) lost: u64,
-    /// Nothing was due.
+    /// Connections on which nothing was due.
     pub(super) silent: u64,
 }
 

@@ -69,7 +69,7 @@ pub(super) enum Order {
     Start,
     /// Hand over what was counted.
     Report,
-    /// So many connections of all groups are to be open.
+    /// Number of connections of all groups that are to be open.
     Users(u32),
     /// Begin nothing more, and end by then at the latest.
     Stop(Time),
@@ -78,7 +78,7 @@ pub(super) enum Order {
 /// Messages of a group to the main thread.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// Every connection has been tried.
+    /// End of the ramp: every connection has been tried.
     Settled,
     Counted(Box<Counted>),
     /// The last numbers.
@@ -86,7 +86,7 @@ pub(super) enum Message {
     Failed(String),
 }
 
-/// A group's numbers since they were last taken.
+/// Numbers of a group since they were last taken.
 #[derive(Debug)]
 pub(super) struct Counted {
     pub(super) group: usize,
@@ -177,7 +177,7 @@ pub(super) trait Talk: Sized {
 
 /// Stage of a connection.
 enum Stage<T> {
-    /// The system is opening it.
+    /// Connection that the system is opening.
     Connecting,
     /// TLS is being agreed on.
     Securing,
@@ -213,7 +213,7 @@ struct Line<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wake {
     Talk(Key),
-    /// A slot is to be opened again.
+    /// Slot to be opened again.
     Open(u32),
 }
 

@@ -20,13 +20,13 @@ use reactor::Time;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A million of them are this times a million.
+/// Bound on one of them: a million are this times a million.
 const _: () = assert!(size_of::<Option<Hold>>() <= 32);
 
 /// Agreement that all connections know.
 #[derive(Debug)]
 pub(super) struct Agreed {
-    /// At least one byte.
+    /// Message of at least one byte.
     pub(super) message: Arc<[u8]>,
     /// Above zero.
     pub(super) every: Duration,

@@ -16,7 +16,7 @@ use reactor::{Time, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A million of them are this times a million.
+/// Bound on one of them: a million are this times a million.
 const _: () = assert!(size_of::<Option<Asker>>() <= 72);
 
 /// Name of the client in requests.
@@ -40,7 +40,7 @@ pub(super) struct Question {
     pub(super) timeout: Duration,
     /// One connection for many requests.
     pub(super) keep_alive: bool,
-    /// With HTTP/2, requests that are under way at once.
+    /// Requests of HTTP/2 that are under way at once.
     pub(super) streams: u16,
     /// Under TLS, where both sides agree on the version of HTTP.
     pub(super) is_secure: bool,
@@ -53,7 +53,7 @@ pub(super) struct Asker {
     sent_at: Time,
     /// Bytes of the request that have left.
     sent: u32,
-    /// A request has no answer yet.
+    /// True if a request has no answer yet.
     asking: bool,
 }
 

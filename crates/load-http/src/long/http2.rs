@@ -29,13 +29,13 @@ use load_core::transport::Ending;
 use reactor::{Time, Write};
 use std::time::Duration;
 
-/// A million of them are this times a million, and a stream each.
+/// Bound on one of them and a stream: a million are this times a million.
 const _: () = assert!(size_of::<State>() + size_of::<Lane>() <= 256);
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Advice where nothing that has come was HTTP/2.
 const LOOK: &str = "look whether it speaks HTTP/2";
-/// The largest window there is.
+/// Largest window that there is.
 const WINDOW_MAX: u32 = (1 << 31) - 1;
 /// Window of a connection in the beginning.
 const WINDOW_DEFAULT: u32 = 65_535;
@@ -70,7 +70,7 @@ pub(super) fn request(url: &Place) -> Result<Vec<u8>, String> {
 /// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server has not told its settings.
+    /// Server that has not told its settings.
     Greeting,
     Open,
     /// No more requests; it ends when the last answer is here.
@@ -80,7 +80,7 @@ enum Stage {
 /// State of one of the streams that are used one after the other.
 #[derive(Debug)]
 enum Lane {
-    /// The next request is due then.
+    /// Pause until the next request is due.
     Thinking(Time),
     Asking(Asked),
 }
@@ -110,7 +110,7 @@ struct State {
     /// The number of the next stream.
     next: u32,
     frames: Frames,
-    /// Of header fields that come in several frames: the first one's head, and the fields.
+    /// Header fields that come in several frames: the first one's head, and the fields.
     block: Option<Box<(Head, Vec<u8>)>>,
     out: Vec<u8>,
     /// Bytes of the connection's window that are used.

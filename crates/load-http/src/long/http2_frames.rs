@@ -64,7 +64,7 @@ enum At {
     Payload(Head),
     /// Length of the padding behind the data of so many bytes.
     PadLength(Head),
-    /// So many bytes of data, and so many of padding.
+    /// Bytes of data, and bytes of padding.
     Data(Head, usize, usize),
 }
 

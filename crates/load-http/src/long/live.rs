@@ -64,7 +64,7 @@ struct Point {
     t_s: f64,
     /// Right ones and late ones, each second.
     messages_per_s: f64,
-    /// In the whole interval.
+    /// Number in the whole interval.
     late: u64,
     wrong: u64,
     lost: u64,
@@ -88,7 +88,7 @@ struct Live<'a> {
     failed_connects: u64,
     lost_connections: u64,
     reopened_connections: u64,
-    /// Of the whole run so far.
+    /// Latency of the whole run so far.
     latency: Latency,
     connect_latency: Latency,
     errors: Vec<&'a ErrorCount>,

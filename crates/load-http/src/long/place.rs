@@ -12,7 +12,7 @@ pub struct Place {
     scheme: &'static str,
     pub(super) host: String,
     port: u16,
-    /// With its `/`; empty for `tcp`.
+    /// Path with its `/`; empty for `tcp`.
     pub(super) path: String,
 }
 

@@ -134,7 +134,7 @@ struct Job {
     sources: Sources,
     security: Security,
     talk: TalkPlan,
-    /// For how long, and how long the end waits for what is under way.
+    /// Length of the run, and of the end's wait for what is under way.
     time: Duration,
     patience: Duration,
 }

@@ -116,7 +116,7 @@ pub(super) struct Summary {
     /// Messages or answers.
     messages: Verdicts,
     messages_per_s: f64,
-    /// Of a hundred that should have come.
+    /// Percentage of those that should have come.
     success_percent: f64,
     failure_percent: f64,
     /// Connections that met at least one.

@@ -19,7 +19,7 @@ const END_MAX: Duration = Duration::from_secs(5);
 /// Users that hold TCP connections, or ask over HTTP.
 pub struct Users {
     group_threads: GroupThreads,
-    /// As the master shows their requests.
+    /// Name under which the master shows their requests.
     name: String,
     method: &'static str,
 }

@@ -89,7 +89,7 @@ struct Group {
     buffer: Vec<u8>,
     mailbox: Mailbox<Order>,
     letters: SyncSender<Message>,
-    /// The main thread has told it to end.
+    /// True if the main thread has told it to end.
     is_stopped: bool,
 }
 

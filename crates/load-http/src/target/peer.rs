@@ -9,7 +9,7 @@ use super::request::{self, Request};
 use reactor::{Net, Read, Write};
 use std::sync::Arc;
 
-/// A million of them are this times a million.
+/// Bound on one of them: a million are this times a million.
 const _: () = assert!(size_of::<Peer<std::os::fd::OwnedFd>>() <= 48);
 
 /// The texts that peers are sent.
@@ -86,7 +86,7 @@ pub(super) struct Peer<S> {
     /// Bytes of the first owed text that have left.
     sent: u32,
     last: Last,
-    /// The kernel may hold more of its bytes.
+    /// True if the kernel may hold more of its bytes.
     readable: bool,
     /// Bytes of a request's body that are yet to come.
     skip: u64,

@@ -24,7 +24,7 @@ pub(super) struct Spill {
     partial: Vec<u8>,
     /// Bytes of a frame that is not whole.
     partial_frame: Vec<u8>,
-    /// To be written when there is room.
+    /// Bytes to be written when there is room.
     unsent: Vec<u8>,
 }
 

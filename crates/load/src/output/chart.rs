@@ -27,9 +27,9 @@ pub(super) struct Line {
     pub(super) values: Vec<f64>,
 }
 
-/// A chart before it is drawn.
+/// Chart before it is drawn.
 pub(super) struct Chart<'a> {
-    /// For those who hear the page instead of seeing it.
+    /// Name for those who hear the page instead of seeing it.
     pub(super) name: &'a str,
     /// Stands above the y axis.
     pub(super) unit: &'a str,

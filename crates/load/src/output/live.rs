@@ -59,7 +59,7 @@ impl Scene {
 /// The picture, and what it remembers.
 pub(super) struct Live {
     scene: Scene,
-    /// Of each second so far, the last ones.
+    /// Points of the last seconds, one each.
     past: Vec<Point>,
     /// Lines that stand on the terminal now.
     drawn: u16,

@@ -42,7 +42,7 @@ struct Live<'a> {
     reconnects: u64,
     gave_up: u64,
     shed: u64,
-    /// Of the whole run so far.
+    /// Latency of the whole run so far.
     statement: Latency,
     event: Latency,
     connect: Latency,

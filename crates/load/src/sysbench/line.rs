@@ -23,7 +23,7 @@ pub(super) struct Line {
     /// The script's name as it was written.
     pub(super) script: Option<String>,
     pub(super) command: Option<String>,
-    /// The script is this file, to be run as it is.
+    /// File that is the script, to be run as it is.
     pub(super) file: Option<String>,
     /// Options that only the script in the file can know, with `-` in their names.
     pub(super) given: Vec<(String, Option<String>)>,

@@ -43,7 +43,7 @@ fn talk(net: &mut RealNet, client: &OwnedFd, server: &OwnedFd) {
     assert_eq!(&buffer[..5], b"hello");
 }
 
-/// As the servers make their sockets.
+/// Access that the servers give to their sockets.
 const EVERYBODY: socket::FileAccess = socket::FileAccess {
     mode: 0o777,
     owner: None,

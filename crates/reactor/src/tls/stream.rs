@@ -61,7 +61,7 @@ pub(crate) struct Stream {
     /// Ciphertext for which the socket had no room.
     unsent: Vec<u8>,
     is_emptied: bool,
-    /// Nothing more will come.
+    /// True if nothing more will come.
     has_ended: bool,
     /// Reason for which nothing more can be read, if the caller has not been told.
     fault: Option<Box<Error>>,

@@ -32,24 +32,24 @@ const NO_ROUTINE: [u16; 2] = [1305, 1630];
 /// The one for a variable that does not exist, which is found before a SET begins.
 const NO_VARIABLE: u16 = 1193;
 
-/// When a statement has not taken what it was to take.
+/// Condition under which a statement has not taken what it was to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FailedAcquisition {
     /// That is never certain.
     #[default]
     Never,
-    /// When the server could not read it, or its first statement.
+    /// Failure of the server to read it, or its first statement.
     Unparsed,
-    /// The schema is not there, or none says where the routines are that it calls.
+    /// Lack of the schema, or of one that says where the routines are that it calls.
     Nowhere,
-    /// When the server could not read it, or when it names a variable that there is not.
+    /// Failure of the server to read it, or a variable that there is not.
     Unset,
-    /// When it failed, for whatever reason.
+    /// Failure for whatever reason.
     Failed,
-    /// When the server could not read it, or says that there is no routine of this name, with its
-    /// schema, in lower case.
+    /// Failure of the server to read it, or lack of a routine of this name, with its schema, in
+    /// lower case.
     Missing(Box<[u8]>),
-    /// The routine of a CALL is not there; its code may prepare a text that cannot be read.
+    /// Lack of the routine of a CALL, whose code may prepare a text that cannot be read.
     Uncalled(Box<[u8]>),
 }
 

@@ -39,7 +39,7 @@ const THREAD: &[u8] = b"pseudo_thread_id";
 /// (tests/pages/trackers.md).
 const NOT_BY_DEFAULT: [&str; 2] = ["foreign_key_checks", "unique_checks"];
 
-/// From this version on MySQL types an unset user variable by its place: parameters of prepared
+/// Version from which on MySQL types an unset user variable by its place: parameters of prepared
 /// statements and user variables were made so together. Seen on 9.7; not so on 8.0.15.
 const MYSQL_TYPES_BY_PLACE: u32 = 80_022;
 

@@ -14,7 +14,7 @@ const LOCK_MAX: usize = 192;
 pub(crate) struct Words<'a> {
     sql: &'a [u8],
     rest: &'a [Token],
-    /// A schema in front of a table's name is passed over.
+    /// True if a schema in front of a table's name is passed over.
     no_schema: bool,
 }
 

@@ -117,9 +117,9 @@ const LONGEST: usize = 32;
 const MARIADB_OLDEST: u32 = 100_300;
 const MYSQL_OLDEST: u32 = 50_700;
 
-/// In every release from the oldest on.
+/// Version of names that every release has.
 const OLD: u32 = 0;
-/// In no release.
+/// Version of names that no release has.
 const NONE: u32 = u32::MAX;
 
 /// Name, first MariaDB release, first MySQL release, effect; sorted by name.

@@ -17,20 +17,20 @@ use super::verbs;
 pub(super) struct Routine {
     /// CREATE EVENT, whose head ends with DO.
     event: bool,
-    /// The body is one statement without a block.
+    /// True if the body is one statement without a block.
     simple: bool,
     depth: u32,
     /// A bit for each open block, the innermost lowest: a CASE within an expression.
     expressions: u64,
     parens: u32,
-    /// A statement can start here.
+    /// True if a statement can start here.
     at_start: bool,
-    /// In the condition of a WHILE or the range of a FOR, up to its DO.
+    /// True in the condition of a WHILE or the range of a FOR, up to its DO.
     loop_head: bool,
     declares: bool,
-    /// It declares a condition or a handler.
+    /// True if it declares a condition or a handler.
     conditions: bool,
-    /// In a DECLARE ... HANDLER, before its statement.
+    /// True in a DECLARE ... HANDLER, before its statement.
     handler: bool,
     /// END was read; the next word tells what it closes.
     end_pending: bool,

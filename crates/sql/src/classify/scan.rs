@@ -34,9 +34,9 @@ pub(super) struct Scan<'a> {
     /// Tokens but semicolons, and semicolons, in the whole text.
     tokens: u32,
     semicolons: u32,
-    /// A semicolon ended the statement: the next token starts another.
+    /// True if a semicolon ended the statement: the next token starts another.
     ended: bool,
-    /// One did so inside an executable comment: servers differ in what they read behind it.
+    /// True if one did so inside an executable comment: servers differ in what they read behind it.
     cut_in_comment: bool,
     depth: u32,
     /// Names before parentheses may be calls.
@@ -47,7 +47,7 @@ pub(super) struct Scan<'a> {
     with: u64,
     with_depth: u32,
     opened: Opened,
-    /// A POINT(...) is open: its depth and its commas.
+    /// Depth and commas of an open POINT(...).
     point: Option<(u32, u32)>,
     /// Calls of JSON_TABLE that have not shown COLUMNS yet.
     json_tables: u32,
@@ -55,7 +55,7 @@ pub(super) struct Scan<'a> {
     reader: Reader,
     /// A statement before this one calls stored code.
     behind_code: bool,
-    /// A CALL stands in front of the statement at hand.
+    /// True if a CALL stands in front of the statement at hand.
     behind_call: bool,
     /// SET: the scope and the name of the variable at hand.
     scope: Scope,
@@ -68,7 +68,7 @@ pub(super) struct Scan<'a> {
     /// Verb of the statement at hand, and its own marks: those of `out` are the text's.
     current: Verb,
     marks: Marks,
-    /// It is SHOW WARNINGS, SHOW ERRORS or SHOW COUNT(*).
+    /// True for SHOW WARNINGS, SHOW ERRORS or SHOW COUNT(*).
     shows_conditions: bool,
     tables: Tables,
 }
@@ -77,7 +77,7 @@ pub(super) struct Scan<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reader {
     Same,
-    /// In another character set.
+    /// Text in another character set.
     Charset,
     /// Under another `sql_mode`, and perhaps in another character set.
     Mode,

@@ -12,7 +12,7 @@ use super::{PinCause, Reads};
 /// Scope of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// This session's, said or by default.
+    /// Session's own, said or by default.
     Session,
     /// The server's: nothing happens to the session.
     Global,
@@ -35,7 +35,7 @@ impl Scope {
 /// Effect of setting a session variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// The trackers report it and the pool can restore it.
+    /// Variable that the trackers report and the pool can restore.
     Restorable,
     /// A character set or collation of the session.
     Charset,
@@ -50,7 +50,7 @@ pub(super) enum Setting {
     AutoIsNull,
     /// Harmless when off, if it never was on; otherwise the client must keep its backend.
     UnlessOff(PinCause),
-    /// The client must keep its backend.
+    /// Variable for which the client must keep its backend.
     Pins(PinCause),
 }
 

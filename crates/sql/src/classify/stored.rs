@@ -36,12 +36,12 @@ pub const BEYOND_ASCII: &[u8] = b"\xff";
 /// Verdict on code; the later the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It leaves nothing in the session that the server does not report.
+    /// Code that leaves nothing in the session that the server does not report.
     #[default]
     Clean,
-    /// It changes rows, and leaves nothing else: a SELECT that runs it is no plain one.
+    /// Code that changes rows, and leaves nothing else: a SELECT that runs it is no plain one.
     Writes,
-    /// It may leave something in the session, or ask about the statement before its own.
+    /// Code that may leave something in the session, or ask about the statement before its own.
     Pins,
 }
 
@@ -93,7 +93,8 @@ pub struct Call {
     pub procedure: bool,
     /// Name of the routine.
     pub path: Path,
-    /// It is a call only if there is such a routine: the server has something of this name too.
+    /// True if it is a call only if there is such a routine: the server has something of this name
+    /// too.
     pub perhaps: bool,
 }
 
@@ -110,10 +111,11 @@ pub struct Scanned {
     pub calls: BTreeSet<Call>,
     /// Every name in it.
     pub names: BTreeSet<Folded>,
-    /// It sets LAST_INSERT_ID(). Functions and triggers give that back at their end, the
+    /// True if it sets LAST_INSERT_ID(). Functions and triggers give that back at their end, the
     /// expression of a view or a column does not.
     pub sets_insert_id: bool,
-    /// It may count no rows itself, so that on MySQL the OK of its CALL tells those of before.
+    /// True if it may count no rows itself, so that on MySQL the OK of its CALL tells those of
+    /// before.
     pub uncounted: bool,
 }
 
@@ -222,7 +224,7 @@ struct Code<'a> {
     sql: &'a [u8],
     mode: LexMode,
     tokens: Vec<Token>,
-    /// The cut is not certain.
+    /// True if the cut is not certain.
     doubtful: bool,
 }
 

@@ -13,7 +13,7 @@ use super::{PinCause, Verb};
 /// Position of the scanner in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Before the first word.
+    /// Place before the first word.
     First,
     /// Only the general checks.
     Body,
@@ -37,25 +37,25 @@ pub(super) enum Stage {
     Load,
     /// Behind INSERT and the like, before the table's name.
     Target,
-    /// In the table's name.
+    /// Table's name.
     TargetName,
     /// Accounts and privileges: nothing is called, and `a@b` is an account.
     Accounts,
     /// Behind CREATE, ALTER or DROP, up to the kind of object.
     Ddl,
-    /// In the definition of a view, which is not run.
+    /// Definition of a view, which is not run.
     View,
-    /// In the definition of a stored routine, which is not run.
+    /// Definition of a stored routine, which is not run.
     Routine,
-    /// Before an assignment of SET.
+    /// Place before an assignment of SET.
     Assignment,
-    /// In the variable's name.
+    /// Variable's name.
     Variable,
-    /// At the first token of a value.
+    /// First token of a value.
     Value,
     /// Behind a value that turns `sql_auto_is_null` off.
     Off,
-    /// In the rest of an assignment.
+    /// Rest of an assignment.
     Rest,
     /// Behind SET STATEMENT, up to FOR.
     SetStatement,

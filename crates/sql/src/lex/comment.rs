@@ -27,7 +27,7 @@ pub(super) enum Comment {
     Plain,
     /// Skipped, with one level nested.
     Skipped,
-    /// Its content is a part of the statement.
+    /// Comment whose content is a part of the statement.
     Runs,
     /// Some servers run it, and which one reads it is not known.
     Versioned { mariadb: bool, version: u32 },

@@ -10,7 +10,8 @@ pub enum Charset {
     Utf8,
     /// One byte a character (latin1 and its kin): some bytes from 0x80 on are white space.
     OneByte,
-    /// A character's last byte may equal a backslash, a backtick or an ASCII letter.
+    /// Character sets in which a character's last byte may equal a backslash, a backtick or an
+    /// ASCII letter.
     MultiByte(Pairs),
     /// Not known, or one that moves ASCII punctuation (swe7): no text of it can be judged.
     Opaque,
@@ -90,7 +91,7 @@ impl Charset {
 /// definitions); those of four bytes in gb18030 have digits in these places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
-    /// The last byte is a letter at the lowest (euckr), or from 0x80 on (gb2312, ujis, eucjpms).
+    /// Last bytes that are letters at the lowest (euckr), or from 0x80 on (gb2312, ujis, eucjpms).
     High,
     /// sjis, cp932
     Sjis,

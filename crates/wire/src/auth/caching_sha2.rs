@@ -17,11 +17,11 @@ use std::path::Path;
 
 /// Bytes in an answer.
 pub const HASH_LEN: usize = 32;
-/// The client asks for the server's public key.
+/// Client's request for the server's public key.
 pub const REQUEST_PUBLIC_KEY: u8 = 2;
-/// The server has verified the answer; OK follows.
+/// Server's word that it has verified the answer; OK follows.
 pub const FAST_AUTH_OK: u8 = 3;
-/// The server wants the password itself.
+/// Server's request for the password itself.
 pub const FULL_AUTH: u8 = 4;
 
 const PEM_BEGIN: &str = "-----BEGIN PUBLIC KEY-----";

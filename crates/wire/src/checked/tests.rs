@@ -3,7 +3,7 @@ use super::*;
 use crate::packet::{HEADER_LEN, put_packet};
 
 const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
-/// As MariaDB sends it with extended metadata: a format "json" in front of the block.
+/// Definition that MariaDB sends with extended metadata: a format "json" in front of the block.
 const EXTENDED: &[u8] = b"\x03def\0\0\0\x011\0\x06\x01\x04json\x0c\x2d\0\x01\0\0\0\xfc\x81\0\0\0\0";
 const END: &[u8] = b"\xfe\0\0\x02\0\0\0";
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";

@@ -131,9 +131,9 @@ pub struct Body {
     unpacked: usize,
     /// Decompressor; `None` when the body is sent as it is.
     inflater: Option<Inflater>,
-    /// The packed stream has come to its end.
+    /// True if the packed stream has come to its end.
     ended: bool,
-    /// The last piece has filled its buffer: there may be more without another byte.
+    /// True if the last piece has filled its buffer: there may be more without another byte.
     full: bool,
 }
 

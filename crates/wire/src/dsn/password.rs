@@ -22,11 +22,11 @@ pub enum Source {
     /// No password here: the account has none, or it is known from elsewhere.
     #[default]
     Nowhere,
-    /// In the DSN itself; an empty one too.
+    /// DSN itself; its password may be empty.
     Text,
-    /// In this file.
+    /// File of this name.
     File(String),
-    /// In this variable of the environment.
+    /// Variable of the environment.
     Env(String),
 }
 

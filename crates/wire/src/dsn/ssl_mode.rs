@@ -14,7 +14,7 @@ pub enum SslMode {
     Required,
     /// TLS with a certificate that a trusted authority has signed.
     VerifyCa,
-    /// As `VerifyCa`, and the certificate names the host that was asked for.
+    /// Mode `VerifyCa`, and the certificate names the host that was asked for.
     VerifyIdentity,
 }
 

@@ -18,7 +18,7 @@ use crate::lex::{Kind, Token};
 pub(super) struct Tables {
     /// A bit for each depth of parentheses at which a query has begun.
     selects: u64,
-    /// The next token stands behind a query's FROM.
+    /// True if the next token stands behind a query's FROM.
     from: bool,
     /// True if it looks at a table.
     some: bool,

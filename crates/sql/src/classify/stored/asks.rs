@@ -50,7 +50,7 @@ struct Block {
     open: Reads,
     /// The code's own at every end of it that was seen.
     done: Reads,
-    /// One of its branches is certain to run.
+    /// True if one of its branches is certain to run.
     runs: bool,
     /// A handler runs it.
     handler: bool,
