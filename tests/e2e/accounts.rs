@@ -34,7 +34,7 @@ fn start_text(real: &Real, name: &str, text: &str) -> Pool {
         .unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Why a pool with this configuration does not start.
+/// Reason for which a pool with this configuration does not start.
 fn fails(real: &Real, name: &str, text: &str) -> String {
     let file = config_file(real, name, text);
     let started = Pool::start(binary(), &["--config", file.to_str().unwrap()]);
@@ -591,7 +591,7 @@ fn another_account_than_the_proven_one_is_never_used() {
     assert!(text.contains(expected), "{text}");
 }
 
-/// With one group, so that all clients share their backends.
+/// Starts a pool of one group, so that all clients share their backends.
 fn start_one_group(real: &Real, name: &str) -> Pool {
     start_text(
         real,

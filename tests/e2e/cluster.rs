@@ -83,7 +83,7 @@ impl Pair {
         Some(pair)
     }
 
-    /// Has the second replicate from the first, as root: nothing else is there yet.
+    /// Makes the second replicate from the first, as root: nothing else is there yet.
     fn follow(&self) {
         self.one.execute(&[
             // Nobody acknowledges it yet.
@@ -146,8 +146,8 @@ impl Pair {
     }
 }
 
-/// Has a server replicate from another, which has an account for that, and waits until it has been
-/// sent everything: before that, a CREATE USER that waits for its acknowledgement locks the
+/// Makes a server replicate from another, which has an account for that, and waits until it has
+/// been sent everything: before that, a CREATE USER that waits for its acknowledgement locks the
 /// accounts of MySQL, and the replica is not served.
 pub(crate) fn follow(source: &Real, replica: &Real) {
     let port = source.port();

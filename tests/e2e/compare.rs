@@ -24,19 +24,19 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// Another client comes, in the story's schema.
+    /// Logs another client in, in the story's schema.
     pub(crate) fn join(&mut self) -> usize {
         let account = app().schema(&self.schema);
         self.join_as(&account)
     }
 
-    /// Another client comes.
+    /// Logs another client in.
     pub(crate) fn join_as(&mut self, account: &Account) -> usize {
         self.clients.push(login(&self.address, account));
         self.clients.len() - 1
     }
 
-    /// Another client comes that sends these commands together with its login; their replies are
+    /// Logs another client in that sends these commands together with its login; their replies are
     /// recorded.
     pub(crate) fn join_saying(&mut self, account: &Account, commands: &[(Command, &[u8])]) {
         let client = Client::connect_saying(&self.address, account, commands);

@@ -70,7 +70,7 @@ fn send(pool: &Pool, signal: Signal) {
     kill_process(Pid::from_raw(pool.pid().cast_signed()).unwrap(), signal).unwrap();
 }
 
-/// Has so many clients of a pool run short statements until told to end.
+/// Starts clients of a pool that run short statements until told to end.
 fn load<'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
     pool: &Pool,

@@ -189,7 +189,7 @@ fn line_of<'s>(status: &'s str, name: &str) -> Vec<&'s str> {
     line.unwrap().split_whitespace().collect()
 }
 
-/// Every thread is this user, of this group alone, without a capability.
+/// Checks that every thread is this user, of this group alone, without a capability.
 fn is_nobody(pid: u32) {
     let threads = threads_of(pid);
     assert!(threads.len() > 3, "{}", threads.len());

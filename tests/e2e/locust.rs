@@ -131,7 +131,7 @@ impl Master {
         Some(body.to_owned())
     }
 
-    /// Has so many users run.
+    /// Orders this many users.
     fn swarm(&self, users: u32) {
         let form = format!("user_count={users}&spawn_rate=50");
         self.ask("POST /swarm", &form).unwrap();

@@ -175,7 +175,7 @@ fn number(name: &str, text: &str) -> u64 {
         .unwrap_or_else(|_| panic!("{name} is no number: {text}"))
 }
 
-/// After how many failures nothing more is told, and for how long each is cut down.
+/// Failures after which nothing more is told, and time for which each is cut down.
 fn patience() -> (usize, Duration) {
     match std::env::var_os("ONRAMP_ORACLE_SEEDS") {
         Some(_) if cuts_max().is_some() => (usize::MAX, SHRINK_TIME_MAX),

@@ -18,7 +18,7 @@ fn pool(real: &Real, name: &str, top: &str) -> Pool {
     start(&config_file(real, name, &config(&real.address(), top)))
 }
 
-/// MySQL's command line asks who it is; `None`: it is not installed.
+/// Asks by MySQL's command line who it is; `None`: it is not installed.
 fn ask(pool: &Pool, user: &str, password: &str, more: &[&str]) -> Option<Output> {
     let mut command = mysql_command_line().ok()?;
     let (host, port) = pool

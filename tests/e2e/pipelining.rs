@@ -65,7 +65,7 @@ fn clients_of_two_sessions_are_pipelined_apart() {
     assert!(!census.contains(" pipelined: 0,"), "{census}");
 }
 
-/// The first client's text waits for a lock of the client that is returned, and the second's is
+/// Makes the first client's text wait for a lock of the client that is returned, and the second's
 /// trusted to be pipelined: each has run so often that one run in 32 may have been late, on a busy
 /// machine.
 fn stuck(real: &Real, table: &str, [late, follower]: [&mut Client; 2]) -> Client {

@@ -26,7 +26,8 @@ const MIXED: [&str; 12] = [
     "DELETE FROM prefixed",
 ];
 
-/// One of the pool's own may have ended by itself, as that which reads the catalogue.
+/// Ends a connection. One of the pool's own may have ended by itself, as that which reads the
+/// catalogue.
 fn end_connection(admin: &mut Client, id: &str) {
     let outcomes = admin.query(&format!("KILL {id}")).unwrap();
     if let Some(Outcome::Failed(failure)) = outcomes.last() {
@@ -152,13 +153,13 @@ impl Doomed {
         }
     }
 
-    /// The backend stands in the other schema, and this one is no more.
+    /// Drops the schema while the backend stands in the other one.
     fn drop_schema(&mut self) {
         self.stays.must("DO 1");
         self.admin.must(&format!("DROP DATABASE {}", self.schema));
     }
 
-    /// The pool has said that nothing has run, and it is so.
+    /// Checks that the pool has said that nothing has run, and that it is so.
     fn check(&mut self, said: &Failure) {
         assert!(said.message.contains("1049"), "{said}");
         assert!(said.message.contains("not executed"), "{said}");

@@ -252,7 +252,7 @@ impl Cluster {
         assert!(sent.unwrap().success());
     }
 
-    /// Has another server take the writes where the cluster does not see to that itself.
+    /// Makes another server take the writes where the cluster does not see to that itself.
     fn fail_over(&self) {
         if self.kind.is_replication() {
             let folder = &self.nodes[0].folder;
@@ -339,7 +339,8 @@ impl Servers {
     }
 }
 
-/// The writer is killed: how long it takes behind the moment from which the cluster has another.
+/// Kills the writer; returns how long it takes behind the moment from which the cluster has
+/// another.
 fn lose_writer(cluster: &Cluster, servers: &mut Servers, course: &Course) -> (usize, i128) {
     let lost = servers.until_whole(WHOLE_MAX).unwrap();
     cluster.signal("-9", lost);
@@ -354,7 +355,7 @@ fn lose_writer(cluster: &Cluster, servers: &mut Servers, course: &Course) -> (us
     (lost, later)
 }
 
-/// Has clients of another pool of the fleet run short statements, and counts the connections that
+/// Runs short statements of clients of another pool of the fleet, and counts the connections that
 /// the fleet has on each server.
 fn use_another(cluster: &Cluster, pool: &Pool, ends: &AtomicBool) {
     std::thread::scope(|scope| {

@@ -4,8 +4,8 @@ use crate::restored_sessions::both;
 use crate::world::*;
 use std::time::Instant;
 
-/// A server has given everything back when it says the next word, be that an OK or an error. A pool
-/// that only closed its backend would speak before the server has noticed.
+/// Checks that a server has given everything back when it says the next word, be that an OK or an
+/// error. A pool that only closed its backend would speak before the server has noticed.
 fn what_it_held_is_free(real: &Real, test: &str, reset: impl Fn(&mut Client)) {
     fresh_schema(real, test);
     let extra = "groups = 1\nbackends_max = 2";

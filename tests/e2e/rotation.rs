@@ -30,7 +30,7 @@ impl<'r> World<'r> {
         self.console.must("RELOAD");
     }
 
-    /// Has all backends replaced.
+    /// Replaces all backends.
     fn reconnect(&mut self) {
         self.console.must("RECONNECT");
     }

@@ -16,7 +16,7 @@ fn pool(real: &Real) -> Pool {
     Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// So many clients of each group; more are sent away again.
+/// Clients of each group, as many as wanted; more are sent away again.
 fn clients(pool: &Pool, wanted: [usize; GROUPS]) -> [Vec<Client>; GROUPS] {
     let mut found: [Vec<Client>; GROUPS] = Default::default();
     for _ in 0..LOGINS_MAX {

@@ -83,13 +83,13 @@ impl Stage {
         self.real.admin().value(&sql).parse().unwrap()
     }
 
-    /// Of these, what [`Stage::writes_again`] has written.
+    /// Number of rows that [`Stage::writes_again`] has written.
     fn rows_of_others(&self) -> u64 {
         let sql = format!("SELECT COUNT(*) FROM {}.t WHERE v = 0", self.schema);
         self.real.admin().value(&sql).parse().unwrap()
     }
 
-    /// Every slot can be used, all at once.
+    /// Checks that every slot can be used, all at once.
     fn all_slots_work(&self) {
         let mut all: Vec<Client> = (0..BACKENDS).map(|_| self.client()).collect();
         for client in &mut all {
@@ -218,7 +218,7 @@ fn opening(point: impl Fn(Flavour) -> (At, Passes) + Sync) {
 }
 
 impl Stage {
-    /// The server ends all of the pool's backends, and the pool knows.
+    /// Ends all of the pool's backends at the server, and waits until the pool knows.
     fn close_backends(&self) {
         let mut holds: Vec<Client> = (0..BACKENDS).map(|_| self.client()).collect();
         // All at once: a FLUSH PRIVILEGES of another test gives them connections of their own, and
@@ -258,7 +258,7 @@ fn greeting(flavour: Flavour) -> At {
     })
 }
 
-/// A statement goes to a backend that was another client's, so its session is restored in front.
+/// Sends a statement to a backend that was another client's, so its session is restored in front.
 fn restored(at: At, passes: Passes, sql: &'static str, codes: &[u16]) {
     on_both(|stage, wrong| {
         let mut hit = stage.client();

@@ -93,7 +93,8 @@ fn a_server_that_answers_its_watch_alone_is_waited_for_within_the_limits_of_time
     }
 }
 
-/// As behind a full disk: the server answers the watch, and no statement that writes.
+/// Checks the pool as behind a full disk: the server answers the watch, and no statement that
+/// writes.
 fn answers_the_watch_alone(real: &Real) {
     real.execute(&[
         "CREATE DATABASE full_disk",

@@ -132,7 +132,7 @@ fn told_to_pool(real: &Real, schema: &str, story: &Story, pools: &mut Pools) -> 
     tell(&mut real.admin(), &pool.address, Some(pool), how)
 }
 
-/// Has a pool look at all stored code: that of the story before is gone, and no statement through
+/// Makes a pool look at all stored code: that of the story before is gone, and no statement through
 /// the pool has said so.
 fn forget_code(pool: &Pool, schema: &str) {
     let mut client = Client::connect(&pool.address, &Account::new("app", "app")).unwrap();

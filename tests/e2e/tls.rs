@@ -16,7 +16,7 @@ use wire::handshake::{Greeting, Login};
 use wire::packet::HEADER_LEN;
 use wire::reply::{ERR, ErrPacket, OK, OkPacket};
 
-/// One that asks for TLS where it is offered.
+/// Account that asks for TLS where it is offered.
 fn secured() -> Account {
     app().with(cap::SSL)
 }

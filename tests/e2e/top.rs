@@ -21,12 +21,12 @@ struct Page {
     unanswered: Receiver<TcpStream>,
 }
 
-/// Its first answer has no figures yet.
+/// Page whose first answer has no figures yet.
 fn page(answers: usize) -> Page {
     page_after(1, answers)
 }
 
-/// So many of its first answers have no figures yet.
+/// Page whose first `without` answers have no figures yet.
 fn page_after(without: usize, answers: usize) -> Page {
     let statement = format!("SELECT {}, {END}", ["a"; 40].join(", "));
     let [empty, full] = [serde_json::Value::Null, serde_json::json!([1])].map(|point| {
@@ -65,7 +65,7 @@ fn page_after(without: usize, answers: usize) -> Page {
     }
 }
 
-/// It shows its picture in a terminal of 200 columns, whose modes are told.
+/// Starts it and waits for its picture in a terminal of 200 columns, whose modes are told.
 fn start(page: &Page) -> (Terminal, InTerminal, String) {
     let terminal = Terminal::new(200, 50);
     let modes = terminal.modes();

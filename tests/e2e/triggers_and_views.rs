@@ -32,7 +32,7 @@ pub(crate) fn join(pool: &Pool, schema: &str) -> Client {
     login(&pool.address, &app().schema(schema))
 }
 
-/// Each test has a lock of its own name: connections of the one before may not be gone yet.
+/// Text with a lock of the test's own name: connections of the one before may not be gone yet.
 fn named(sql: &str, schema: &str) -> String {
     sql.replace("'LOCK'", &format!("'{schema}'"))
 }

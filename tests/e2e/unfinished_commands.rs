@@ -17,7 +17,7 @@ fn unfinished(algorithm: Algorithm) -> Vec<u8> {
     frame
 }
 
-/// So many bytes of a query of `len`, without the rest.
+/// Beginning of a query of `len` bytes, `sent` of them.
 fn part_of_query(len: usize, sent: usize) -> Vec<u8> {
     let mut bytes = u32::try_from(len).unwrap().to_le_bytes().to_vec();
     bytes[3] = 0;

@@ -50,7 +50,7 @@ impl Line {
         &self.pool.address
     }
 
-    /// Another process takes over; what the old one has said, once it has ended.
+    /// Lets another process take over; returns what the old one has said, once it has ended.
     fn upgrade(&mut self) -> String {
         let old = self.begin_upgrade();
         let (status, said) = old.wait();
@@ -792,7 +792,7 @@ steps! {
 }
 
 impl Last {
-    /// What a successor does up to here; then all of its sockets are closed.
+    /// Plays a successor up to here; then all of its sockets are closed.
     fn play(self, pool: &Pool) {
         if self == Last::Connects {
             drop(Fake::connect(pool));
@@ -891,8 +891,8 @@ fn a_successor_that_hangs_is_given_up() {
     attended.goes_on();
 }
 
-/// So many clients, each of which has its number in `@n`. The first `open` of them are in a
-/// transaction in which they have written it: `insert` is the statement up to the number.
+/// Clients each of which has its number in `@n`. The first `open` of them are in a transaction in
+/// which they have written it: `insert` is the statement up to the number.
 fn numbered(at: &Address, count: usize, (open, insert): (usize, &str)) -> Vec<Client> {
     let client = |n| {
         let mut client = login(at, &app());
@@ -1054,7 +1054,7 @@ steps! {
 }
 
 impl LastOfOld {
-    /// What the new process says when it does not take over; `None`: it serves.
+    /// Refusal by a new process that does not take over; `None`: it serves.
     fn refusal(self) -> Option<&'static str> {
         match self {
             LastOfOld::Accepts => Some("it has closed the connection"),
@@ -1277,7 +1277,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// With its clients every process ends but this one.
+    /// Ends every process but this one, with its clients.
     fn ends_but(self, last: usize) -> Option<Pool> {
         let Chain { pools, waiting, .. } = self;
         drop(waiting);
@@ -1438,7 +1438,7 @@ fn stands_still(pid: u32) -> bool {
     })
 }
 
-/// At the name of the first group of this process. Tests run at once, and have one name.
+/// Listener at the name of the first group of this process. Tests run at once, and have one name.
 fn listen_as_group() -> OwnedFd {
     let name = format!("onramp-pool-{}-group-0", std::process::id());
     let stop = std::time::Instant::now() + LIMIT;

@@ -140,7 +140,7 @@ fn a_server_with_few_connections_gets_no_more_backends_than_it_takes() {
     }
 }
 
-/// So many clients, each in a transaction.
+/// Clients, `count` of them, each in a transaction.
 fn transactions(pool: &Pool, count: usize) -> Vec<Client> {
     let open = || {
         let mut client = login(&pool.address, &app());

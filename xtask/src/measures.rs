@@ -124,7 +124,7 @@ fn product_functions(source: &Source) -> impl Iterator<Item = Function> + '_ {
         .filter(|function| !source.is_test_line(function.line))
 }
 
-/// For each type, the size of the largest set of its methods that all reach one another by calls.
+/// Size of the largest set of methods that all reach one another by calls, by type.
 fn components(crates: &Crates<'_>) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (name, sources) in crates {
@@ -145,7 +145,7 @@ fn components(crates: &Crates<'_>) -> Vec<(usize, String)> {
     found
 }
 
-/// For each method the methods of its own type that it calls.
+/// Methods of its own type that each method calls.
 fn call_graph<'a>(methods: &'a [(&Source, Function)]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let names: BTreeSet<&str> = methods.iter().map(|(_, f)| f.name.as_str()).collect();
     let mut graph: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -203,7 +203,7 @@ fn method_counts(crates: &Crates<'_>) -> Vec<(usize, String)> {
     counts.into_iter().map(|(of, count)| (count, of)).collect()
 }
 
-/// For each struct with named fields, how many of these are visible outside of its module.
+/// Number of fields visible outside of its module, by struct with named fields.
 fn open_fields(crates: &Crates<'_>) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for source in crates.values().flatten() {
@@ -246,8 +246,8 @@ fn without_attributes(field: &str) -> &str {
     field
 }
 
-/// For each type, the files with an `impl` of it that are neither the one that defines it nor below
-/// that one's folder.
+/// Files with an `impl` of a type that are neither the one that defines it nor below that one's
+/// folder, by type.
 fn foreign_impls(crates: &Crates<'_>) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (name, sources) in crates {

@@ -262,7 +262,7 @@ fn workers(mode: &str, count: usize) -> usize {
     }
 }
 
-/// Does what the mode says until it is over; how often it was done.
+/// Runs the mode until it is over; returns how often it was done.
 fn burden(address: &Address, mode: &str, number: usize, count: usize, over: &AtomicBool) -> usize {
     match mode {
         "zlib" => begin_commands(address, Algorithm::Zlib, cap::COMPRESS, count, over),

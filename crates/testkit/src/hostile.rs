@@ -123,7 +123,7 @@ pub struct FalseServer {
 }
 
 impl FalseServer {
-    /// One that listens at this host.
+    /// Server that listens at this host.
     ///
     /// # Panics
     /// When it cannot listen.

@@ -91,7 +91,7 @@ impl Link {
         ["nsenter".into(), namespace, "--".into()]
     }
 
-    /// Does this on one of the hosts: sockets that are opened meanwhile are the host's.
+    /// Runs this on one of the hosts: sockets that are opened meanwhile are the host's.
     ///
     /// # Panics
     /// When the namespace cannot be entered.
@@ -126,7 +126,7 @@ impl Link {
             .unwrap();
     }
 
-    /// The far host is heard again.
+    /// Lets the far host be heard again.
     ///
     /// # Panics
     /// When `ip` fails.

@@ -318,7 +318,7 @@ impl Pool {
         Ok(Pool { running, address })
     }
 
-    /// Has it start the program that is in its place, which takes over.
+    /// Makes it start the program that is in its place, which takes over.
     ///
     /// # Panics
     /// When it is gone already.

@@ -108,8 +108,8 @@ impl Proxy {
         lock(&self.orders).rule = Some((at, passes, wrong));
     }
 
-    /// Nothing goes wrong any more, but for connections that have. Gives how many have since the
-    /// last time.
+    /// Lets nothing go wrong any more, but for connections that have. Returns how many have since
+    /// the last time.
     ///
     /// # Panics
     /// As [`Proxy::go_wrong`].

@@ -227,7 +227,8 @@ impl Talk {
         }
     }
 
-    /// TLS has begun behind the greeting, which is to be fed with the next number.
+    /// Marks the conversation as under TLS behind the greeting, which is to be fed with the next
+    /// number.
     pub fn is_under_tls(&mut self) {
         self.secure = true;
         self.seq = 1;
@@ -523,7 +524,7 @@ impl Talk {
         self.seq = put_packet(out, self.seq, payload);
     }
 
-    /// Bytes were sent past it: what answers them has a number of which it knows nothing.
+    /// Notes bytes sent past it: what answers them has a number of which it knows nothing.
     pub(crate) fn note_raw(&mut self) {
         self.raw = true;
     }

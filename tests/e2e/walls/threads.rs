@@ -152,8 +152,8 @@ fn threads_of_a_control_group_end_where_the_doctor_says() {
     drop(real);
 }
 
-/// Namespaces of processes have a kernel.pid_max of their own from Linux 6.14 on. On an older
-/// kernel the setting would be everybody's.
+/// True from Linux 6.14 on, where namespaces of processes have a kernel.pid_max of their own. On an
+/// older kernel the setting would be everybody's.
 pub(super) fn has_own_pid_max() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut parts = release

@@ -31,7 +31,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// For an item that takes a privilege from the clients' account: what gives it back.
+    /// Statement that gives a privilege back which the item takes from the clients' account.
     pub(crate) fn given_back(&self) -> Option<String> {
         let rest = self.set.strip_prefix("REVOKE ")?;
         Some(format!("GRANT {}", rest.replace(" FROM ", " TO ")))

@@ -374,7 +374,7 @@ fn moved(here: &Records) -> Records {
     there
 }
 
-/// The peer gets this alert, or nothing where no number is left for it.
+/// Checks that the peer gets this alert, or nothing where no number is left for it.
 fn heard(peer: &mut Peer, sealed: &mut [u8], alert: [u8; 2]) {
     if peer.reading.is_used_up() {
         return assert!(sealed.is_empty());
@@ -382,7 +382,7 @@ fn heard(peer: &mut Peer, sealed: &mut [u8], alert: [u8; 2]) {
     assert_eq!(peer.reading.open(sealed), (ALERT, alert.to_vec()));
 }
 
-/// The peer hears why it is left.
+/// Checks that the peer hears why it is left.
 fn said_alert(here: &mut Records, peer: &mut Peer, alert: AlertDescription) {
     let mut sealed = Vec::new();
     here.seal_alert(alert, &mut sealed);

@@ -215,7 +215,7 @@ fn broken_at(
     numbered.find_map(|(number, packet)| take(number, packet).err().map(|_| number))
 }
 
-/// The assembler does not take the last of these packets for a row either.
+/// Checks that the assembler does not take the last of these packets for a row either.
 fn is_no_row(shape: ReplyShape, binary: bool, packets: &[&[u8]]) {
     let mut reply = Reply::new(shape);
     let mut assembler = Assembler::new(shape, binary, cap::DEPRECATE_EOF | cap::SESSION_TRACK);
@@ -235,8 +235,8 @@ fn is_no_row(shape: ReplyShape, binary: bool, packets: &[&[u8]]) {
     }
 }
 
-/// The assembler takes every value apart, so it refuses more; where it sees the end of a reply
-/// `wire` must see it too, and nowhere before.
+/// Checks `wire` against the assembler, which takes every value apart, so it refuses more; where it
+/// sees the end of a reply `wire` must see it too, and nowhere before.
 fn agrees(shape: ReplyShape, binary: bool, packets: &[&[u8]], whole: &Followed) {
     let capabilities = cap::DEPRECATE_EOF | cap::SESSION_TRACK;
     let mut assembler = Assembler::new(shape, binary, capabilities);

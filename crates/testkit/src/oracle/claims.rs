@@ -368,7 +368,7 @@ mod tests {
     use super::*;
     use crate::oracle::script::Login;
 
-    /// So many of MariaDB's.
+    /// Number of backends of MariaDB's.
     fn of_mariadb(count: usize) -> Backends {
         let of = Flavour::MariaDb;
         Backends { count, of }

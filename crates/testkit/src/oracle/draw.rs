@@ -433,7 +433,7 @@ fn kill(value: &str) -> Kill {
     }
 }
 
-/// `%` and two hexadecimal digits are a byte.
+/// Bytes of a text in which `%` and two hexadecimal digits are a byte.
 fn bytes(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -174,7 +174,7 @@ impl Step {
         }
     }
 
-    /// A client's connection ends.
+    /// Step in which a client's connection ends.
     #[must_use]
     pub fn vanish(who: usize) -> Step {
         Step::new(who, Act::Vanish, Claim::Frees)

@@ -490,7 +490,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// A client's statement waits, others go on, its reply comes.
+    /// Sends a client's statement that waits, runs the steps of others, and takes its reply.
     fn blocked(&mut self, who: usize, sql: &str, steps: &[Step]) -> Reply {
         let Some(client) = self.clients.get_mut(who).and_then(Option::as_mut) else {
             return "not there".into();
@@ -515,7 +515,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// One client ends another, whose connection is not looked at again if it is ended.
+    /// Ends a client by another; its connection is not looked at again if it is ended.
     fn kill(&mut self, who: usize, whom: usize, kill: Kill) -> Reply {
         let Some(id) = self.client(whom).map(|client| number_of(client)) else {
             return "nobody there".into();

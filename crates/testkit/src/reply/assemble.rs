@@ -82,7 +82,7 @@ impl Assembler {
         Assembler { extended, ..self }
     }
 
-    /// For rows of a cursor: their columns, known from the execution.
+    /// Sets the columns of a cursor's rows, known from the execution.
     pub fn expect_columns(&mut self, columns: Vec<Column>) {
         self.columns = columns;
     }
@@ -154,7 +154,8 @@ impl Assembler {
         }
     }
 
-    /// An EOF packet has 5 bytes; an OK in its place any number that a row cannot have.
+    /// Most bytes of a reply's end: an EOF packet has 5; an OK in its place any number that a row
+    /// cannot have.
     fn end_len_max(&self) -> usize {
         if self.has(cap::DEPRECATE_EOF) {
             PAYLOAD_MAX
@@ -163,7 +164,7 @@ impl Assembler {
         }
     }
 
-    /// The rows of a cursor are fetched later: none follow now.
+    /// True if the rows of a cursor are fetched later: none follow now.
     fn opens_cursor(&self, payload: &[u8]) -> bool {
         let read = OkPacket::read(payload, false);
         self.shape == ReplyShape::Cursor

@@ -420,7 +420,7 @@ impl SimClient {
         }
     }
 
-    /// Bytes have come; answers to the login go to `out`. The words are for the trace.
+    /// Takes bytes that have come; answers to the login go to `out`. The words are for the trace.
     pub(crate) fn hear(&mut self, db: &Db, manners: &Manners, bytes: &[u8], out: &mut Vec<u8>) {
         self.has_taken = true;
         let words = match &mut self.tls {
@@ -709,7 +709,7 @@ impl SimClient {
         }
     }
 
-    /// The server has rolled its transaction back; whether it could.
+    /// Believes that the server has rolled its transaction back; true if it could.
     fn believe_rolled_back(&mut self, kind: &Kind) -> bool {
         self.dropped.append(&mut self.belief.rows);
         self.belief.transaction.take().is_some() && self.belief.ran(kind) == Kind::Insert
@@ -829,7 +829,8 @@ impl SimClient {
         };
     }
 
-    /// The connection has ended. `faults`: connections to the server were lost in this world.
+    /// Takes the end of the connection. `faults`: connections to the server were lost in this
+    /// world.
     pub(crate) fn on_end(&mut self, faults: bool, manners: &Manners) {
         let fair = match self.phase {
             _ if self.drained && !self.belief.is_bound() => true,

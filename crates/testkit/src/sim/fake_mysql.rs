@@ -110,7 +110,7 @@ pub(crate) struct Db {
 }
 
 impl Db {
-    /// Nothing has happened; a connection may have so many statements prepared.
+    /// Database in which nothing has happened; a connection may have so many statements prepared.
     pub(crate) fn new(prepared_max: usize, random: &mut Random) -> Db {
         Db {
             prepared_max,
@@ -292,7 +292,7 @@ impl Seat {
         true
     }
 
-    /// Reports of result sets without CLIENT_DEPRECATE_EOF come later.
+    /// Delays the reports of result sets without CLIENT_DEPRECATE_EOF.
     fn delay_report(&mut self, answer: &mut Answer) {
         match answer {
             Answer::Rows { changes, .. } if self.eofs => self.delayed.extend_from_slice(changes),

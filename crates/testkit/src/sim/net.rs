@@ -240,7 +240,7 @@ impl Wires {
         }
     }
 
-    /// The peer takes some of what the group has written; a closed peer answers with a reset.
+    /// Takes some of what the group has written, as the peer; a closed peer answers with a reset.
     pub(crate) fn take(&mut self, id: usize) -> Vec<u8> {
         let wire = &mut self.wires[id];
         if wire.peer_closed {
@@ -451,7 +451,7 @@ impl SimNet {
         SimNet(wires, 0)
     }
 
-    /// This world as another group has it.
+    /// World as another group has it.
     pub(crate) fn of(&self, group: usize) -> SimNet {
         SimNet(self.0.clone(), group)
     }

@@ -225,7 +225,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// One that has been prepared now.
+    /// Statement that has been prepared now.
     pub(crate) fn new(text: usize, standing: &Standing) -> Held {
         Held {
             text,
@@ -319,7 +319,7 @@ impl Belief {
         super::standing::words_of(&self.standing, &held.standing)
     }
 
-    /// Its state was refused with these words: without a right to its schema it has none.
+    /// Takes the refusal of its state with these words: without a right to its schema it has none.
     pub(crate) fn lose_schema(&mut self, words: &str) {
         if words.contains("error 1044") {
             self.standing.schema = None;

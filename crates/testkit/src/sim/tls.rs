@@ -43,7 +43,7 @@ pub(crate) struct SimTls {
 }
 
 impl SimTls {
-    /// Of a client that logs in with these capabilities.
+    /// TLS of a client that logs in with these capabilities.
     pub(crate) fn new(capabilities: u32) -> SimTls {
         SimTls {
             capabilities,
@@ -56,7 +56,7 @@ impl SimTls {
         matches!(self.stage, Stage::Records(_))
     }
 
-    /// Bytes have come; what TLS itself answers goes to `out`.
+    /// Takes bytes that have come; what TLS itself answers goes to `out`.
     pub(crate) fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Heard {
         match &mut self.stage {
             Stage::Refused => Heard::Words(bytes.to_vec()),
@@ -91,7 +91,7 @@ impl SimTls {
         }
     }
 
-    /// The client says this; what goes over the wire for it goes to `out`.
+    /// Says this as the client; what goes over the wire for it goes to `out`.
     pub(crate) fn say(&mut self, said: &[u8], out: &mut Vec<u8>) {
         match &mut self.stage {
             Stage::Records(connection) => {

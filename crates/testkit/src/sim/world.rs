@@ -269,7 +269,7 @@ impl World {
         (self.seen, shared.keys)
     }
 
-    /// The groups have not noticed yet that their clients have gone.
+    /// True while the groups have not noticed that their clients have gone.
     fn unfinished(&self) -> bool {
         self.crew.census().clients > 0 || self.crew.has_events(&self.wires())
     }
@@ -393,7 +393,7 @@ impl World {
         self.drain_at.is_some_and(|at| self.steps > at)
     }
 
-    /// Nothing can happen now: the clock goes on to the next moment that somebody waits for.
+    /// Moves the clock to the next moment that somebody waits for, where nothing can happen now.
     fn jump(&mut self) {
         let now = self.now();
         let peaceful = self.faults == (0, 0);
@@ -459,7 +459,7 @@ impl World {
         client.wire.map_or(0, untaken) / client.ok_len()
     }
 
-    /// The peer takes bytes that the group has written.
+    /// Takes bytes that the group has written, as the peer.
     fn take(&mut self, id: usize) {
         let bytes = self.wires().take(id);
         if bytes.is_empty() {
@@ -494,7 +494,7 @@ impl World {
         }
     }
 
-    /// The peer finds its connection ended.
+    /// Ends the connection at its peer.
     fn end(&mut self, id: usize) {
         let peer = self.wires().wires[id].peer;
         match peer {
@@ -510,7 +510,7 @@ impl World {
         }
     }
 
-    /// A connection's session ends; the command that runs may still be done, or not.
+    /// Ends a connection's session; the command that runs may still be done, or not.
     fn leave_seat(&mut self, id: usize) {
         if let Some(mut server) = self.servers.remove(&id)
             && server.done_at.is_some()
@@ -520,7 +520,7 @@ impl World {
         }
     }
 
-    /// The server begins or ends a command.
+    /// Begins or ends a command of the server.
     fn serve(&mut self, id: usize) {
         let now = self.now();
         let Some(server) = self.servers.get_mut(&id) else {
@@ -656,8 +656,8 @@ impl World {
         }
     }
 
-    /// The account's password is changed, on the server and in the settings, and the pool replaces
-    /// its connections. Clients may go on to log in with the old one.
+    /// Changes the account's password, on the server and in the settings; the pool replaces its
+    /// connections. Clients may go on to log in with the old one.
     fn change_password(&mut self) {
         self.note(|| "the password is changed".into());
         let both = format!("\nname = \"app\"\npassword = [\"{NEW_PASSWORD}\", \"{PASSWORD}\"]");
@@ -787,7 +787,8 @@ impl World {
         assert_eq!(collecting, 0, "nobody's reply goes to the spool");
     }
 
-    /// With one backend and no pipelining, statements run in the order in which they came.
+    /// Checks that with one backend and no pipelining statements run in the order in which they
+    /// came.
     fn check_order(&self) {
         let wires = self.net.0.borrow();
         let plain: Vec<u64> = self.clients.iter().flat_map(|c| c.plain.clone()).collect();

@@ -118,8 +118,8 @@ fn reply(done: &Done) -> String {
     words.join(", ")
 }
 
-/// In the order of the alphabet, without MySQL's number of the statement, which is another each
-/// time.
+/// Reports in the order of the alphabet, without MySQL's number of the statement, which is another
+/// each time.
 fn reports(done: &Done) -> String {
     let numbered = |change: &&String| change.starts_with("statement_id=");
     let told = done.changes.iter().filter(|change| !numbered(change));

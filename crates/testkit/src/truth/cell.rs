@@ -199,7 +199,7 @@ fn signs(outcomes: &[Outcome], state: &State) -> Vec<&'static str> {
     signs
 }
 
-/// The last report says that it has the value that it had inside of stored code only.
+/// True if the last report has the value that it had inside of stored code only.
 fn misreported(outcomes: &[Outcome], state: &State) -> bool {
     let done = outcomes.iter().filter_map(done_of);
     let reports = done.flat_map(|done| &done.changes);

@@ -200,7 +200,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
 }
 
 impl Way {
-    /// The text does not show the change.
+    /// True if the text does not show the change.
     fn hides(self) -> bool {
         matches!(self, Way::Trigger | Way::Failing)
     }

@@ -63,7 +63,7 @@ impl SimClient {
         }
     }
 
-    /// The log must agree with what the client was told.
+    /// Checks that the log agrees with what the client was told.
     pub(crate) fn check_log(&self, db: &Db) {
         for tag in &self.not_executed {
             assert!(

@@ -144,7 +144,7 @@ impl Crew {
         self.members[group].messages.push_back(message);
     }
 
-    /// Does something around the groups that may give them something to do.
+    /// Notes an event around the groups that may give them something to do.
     pub(super) fn something_happens(&mut self) {
         for member in &mut self.members {
             member.idle_turns = 0;
@@ -174,8 +174,8 @@ impl Crew {
         all
     }
 
-    /// Everybody has done what could be done now: nobody may be left without help for long.
-    /// `most`: connections that the server takes. `peaceful`: it loses none.
+    /// Checks, where all has been done that could be done now, that nobody is left without help for
+    /// long. `most`: connections that the server takes. `peaceful`: it loses none.
     pub(super) fn check_help(
         &mut self,
         now: Time,

@@ -7,7 +7,7 @@ use super::World;
 use crate::sim::client::Phase;
 
 impl World {
-    /// The server ends what a KILL names; a KILL QUERY finds only what runs.
+    /// Ends what a KILL names, as the server; a KILL QUERY finds only what runs.
     pub(super) fn carry_out_kill(&mut self, id: usize, query: bool) {
         self.note(|| format!("server kills {id}, query: {query}"));
         if query {
