@@ -48,12 +48,12 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// A user begins: what is put into [`Section::User`] is its.
+    /// Begins a user: what is put into [`Section::User`] is its.
     pub(crate) fn begin_user(&mut self) {
         self.users.push(Table::new());
     }
 
-    /// A server of several begins.
+    /// Begins a server of several.
     pub(crate) fn begin_server(&mut self) {
         self.servers.push(Table::new());
     }

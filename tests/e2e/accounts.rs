@@ -178,7 +178,7 @@ fn accounts_are_those_of_the_server() {
 const HOSTS: &str = "127.0.0.1 localhost 127.0.0.% 127.% %.0.0.1 127.0.0.0/255.255.255.0 \
                      127.0.0.0/255.0.0.0 %";
 
-/// With addresses looked up, 127.0.0.1 is `localhost` too.
+/// Addresses not looked up, and looked up: then 127.0.0.1 is `localhost` too.
 const NAMES: [&str; 2] = ["--skip-name-resolve=1", "--skip-name-resolve=0"];
 
 /// Each two hosts as two accounts with their own passwords: the same one decides.
@@ -556,7 +556,7 @@ fn another_error_than_a_missing_privilege_names_no_grant() {
     real.execute(&["RENAME TABLE mysql.accounts_away TO mysql.global_priv"]);
 }
 
-/// From the pool's host the server takes the name for another account.
+/// The server takes the name from the pool's host for another account.
 #[test]
 fn another_account_than_the_proven_one_is_never_used() {
     let Some(real) = pooled(own_server) else {

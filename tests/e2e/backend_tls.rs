@@ -448,7 +448,7 @@ fn an_account_that_requires_a_certificate_is_shown_one() {
     }
 }
 
-/// So that dialling is cheap. MariaDB 10.11 gives no tickets.
+/// Dialling is cheap then. MariaDB 10.11 gives no tickets.
 #[test]
 fn later_connections_resume_the_session_of_an_earlier_one() {
     if let Some(scene) = Scene::new("backend-tls-resume", Flavour::MySql, &[]) {

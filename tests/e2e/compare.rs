@@ -15,7 +15,7 @@ pub(crate) struct Story {
     pub(crate) schema: String,
     clients: Vec<Client>,
     record: Vec<String>,
-    /// It is told through the pool.
+    /// True if it is told through the pool.
     pub(crate) pooled: bool,
     /// Its pool, if it has one of its own.
     pool: Option<Pool>,

@@ -130,7 +130,7 @@ fn a_backend_that_makes_room_is_asked_first_for_a_client_that_waits() {
     }
 }
 
-/// As long as there may be one more backend, nobody takes that of a client that has been warned.
+/// Nobody takes the backend of a client that has been warned while there may be one more.
 #[test]
 fn a_client_that_has_been_warned_keeps_its_backend() {
     for real in pooled_servers() {

@@ -239,7 +239,7 @@ fn a_backend_that_is_kept_idle_for_too_long_is_taken_back() {
     }
 }
 
-/// Of empty texts one behind the other the server runs the first, however many are sent at once.
+/// The server runs the first of empty texts one behind the other, however many are sent at once.
 #[test]
 fn the_server_sees_one_of_many_empty_texts() {
     for real in servers() {

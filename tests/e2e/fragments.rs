@@ -156,7 +156,7 @@ fn sysctl_knows_every_name_of_its_fragment() {
     assert!(!dry("net.core.somaxcon = 5\n").status.success());
 }
 
-/// As pam_limits reads it: domain, type, item, value; a number of descriptors above fs.nr_open
+/// Lines of pam_limits: domain, type, item, value; a number of descriptors above fs.nr_open
 /// would keep everybody from logging in.
 #[test]
 fn limits_are_lines_as_pam_reads_them() {

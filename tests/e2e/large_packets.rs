@@ -161,8 +161,8 @@ fn a_statement_is_as_long_as_the_server_takes_it() {
     }
 }
 
-/// In clear, in frames and under TLS. Random digits do not get much shorter, so the sockets'
-/// buffers fill up.
+/// Replies in clear, in frames and under TLS. Random digits do not get much shorter, so the
+/// sockets' buffers fill up.
 #[test]
 fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
     let Some(real) = pooled(server) else { return };
@@ -217,7 +217,7 @@ fn long_texts_are_known_for_what_they_do() {
     }
 }
 
-/// Of many clients that send long compressed statements, few are at the server at once: the short
+/// Few of many clients that send long compressed statements are at the server at once: the short
 /// ones of others do not wait for their turn behind them.
 #[test]
 fn short_statements_do_not_wait_behind_many_long_compressed_ones() {

@@ -10,7 +10,7 @@ use testkit::texts::{LETTERS, Letters, Texts};
 
 /// Texts for each character set and mode.
 const TEXTS: u64 = 100;
-/// Of a thousand texts so many may be doubtful, at most, and so many must be good to the end.
+/// Texts of a thousand that may be doubtful, at most, and that must be good to the end.
 const DOUBTS_MAX: usize = 30;
 const GOOD_MIN: usize = 750;
 

@@ -306,7 +306,7 @@ fn the_page_of_a_run_is_served_while_it_goes() {
     assert_eq!(counted(&metrics, "connects"), 20, "{metrics}");
 }
 
-/// With a terminal as standard output: the picture is drawn, and taken away before the report.
+/// A terminal as standard output: the picture is drawn, and taken away before the report.
 #[test]
 fn a_terminal_shows_the_run() {
     let test = "a_terminal_shows_the_run";
@@ -504,7 +504,7 @@ fn storm(place: &Place, target: &str) {
     );
 }
 
-/// As with `2>&1 | head`.
+/// Both outputs closed, as by `2>&1 | head`.
 #[test]
 fn a_run_whose_listener_has_gone_goes_on_to_its_end() {
     let Some(place) = Place::new("unheard") else {

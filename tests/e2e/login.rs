@@ -551,8 +551,8 @@ fn all_heard(pool: &Address, source: u32, user: &str) -> Vec<Vec<(u8, Vec<u8>)>>
     all
 }
 
-/// If users have several plugins, each unknown name is asked for one of them, always the same: it
-/// is a user's whose name nobody knows, for all that can be heard.
+/// Each unknown name is asked for one of the plugins that users have, always the same: it is
+/// a user's whose name nobody knows, for all that can be heard.
 #[test]
 fn an_unknown_name_has_a_plugin_of_its_own_where_users_have_several() {
     let Some(real) = pooled(server) else { return };

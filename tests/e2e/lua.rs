@@ -457,7 +457,7 @@ fn scripts_meet_the_small_habits_of_sysbench() {
     assert!(ours[1].ends_with("\nabcd\ndone\tnil"), "{ours:?}");
 }
 
-/// When the time is over events run to their end, however long that takes; a signal ends the wait.
+/// Events run to their end when the time is over, however long that takes; a signal ends the wait.
 #[test]
 fn a_signal_ends_the_wait_for_the_last_events() {
     let Some(stage) = pooled(stage) else { return };

@@ -27,7 +27,7 @@ fn may_pipeline(real: &Real) {
     assert!(census.contains(" pipelined: "), "{census}");
 }
 
-/// With all variables tracked, MySQL 9 reports the number of each statement: no change of anything.
+/// MySQL 9 reports the number of each statement where all variables are tracked: no change.
 #[test]
 fn statements_are_pipelined() {
     pooled_servers().for_each(may_pipeline);

@@ -5,7 +5,7 @@
 
 use crate::world::*;
 
-/// As many groups as backends: each has one by right.
+/// Groups, as many as backends: each has one by right.
 const GROUPS: usize = 8;
 /// Logins until chance must have filled every group.
 const LOGINS_MAX: usize = 2000;

@@ -316,7 +316,7 @@ fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_ma
     pool.wait_for_census("spooled: 0, slow_closed: 1,").unwrap();
 }
 
-/// With autocommit off, a reply that is off its backend leaves a transaction there.
+/// A reply that is off its backend leaves a transaction there with autocommit off.
 #[test]
 fn a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still() {
     for real in pooled_servers() {
@@ -339,8 +339,8 @@ fn a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still() {
     }
 }
 
-/// It bounds what a user's slow readers hold, and nothing else: clients of the user that take their
-/// replies have all backends.
+/// The limit bounds what a user's slow readers hold, and nothing else: clients of the user that
+/// take their replies have all backends.
 #[test]
 fn a_users_slow_readers_are_bounded_and_its_other_clients_are_not() {
     let Some(real) = pooled(server) else { return };

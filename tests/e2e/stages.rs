@@ -12,7 +12,7 @@ use testkit::proxy::{At, Passes, Proxy};
 
 /// Said by the server, or by the pool, when a statement was given up in front of its sending.
 const NOT_SENT: [u16; 1] = [9501];
-/// When it may have been executed.
+/// Errors of a statement that may have been executed.
 const UNKNOWN: [u16; 2] = [3024, 1158];
 
 const LIMITS: &str = "backends_min = 0\ngroups = 1\nbackends_reserved = 0\ndial_ms_max = 500\n\
@@ -145,7 +145,7 @@ impl Stage {
 /// Answer that a client got to one statement.
 #[derive(Debug)]
 enum Heard {
-    /// It was told that it is done.
+    /// Success.
     Done,
     Failed(Failure),
     /// Its connection ended.

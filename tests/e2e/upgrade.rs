@@ -736,7 +736,7 @@ impl Fake {
 struct Attended {
     line: Line,
     rich: Rich,
-    /// In a transaction that has written.
+    /// Client in a transaction that has written.
     open: Client,
 }
 

@@ -186,8 +186,8 @@ pub(crate) fn console_of(pool: &Pool) -> Address {
     Address::parse(place.trim()).unwrap()
 }
 
-/// Has a client hold a backend from here on: a BEGIN without a comment waits for its first
-/// statement.
+/// Text by which a client holds a backend from here on: a BEGIN without a comment waits for its
+/// first statement.
 pub(crate) const HOLD: &str = "BEGIN /* now */";
 
 /// Starts a pool in front of `real` with these lines of configuration.

@@ -290,7 +290,7 @@ impl Output {
     }
 }
 
-/// A pidfd becomes readable when its process ends.
+/// True if the process has ended, which makes its pidfd readable, within `patience`.
 fn is_readable(pidfd: &OwnedFd, patience: Duration) -> bool {
     let timeout = Timespec::try_from(patience).ok();
     let mut fds = [PollFd::new(pidfd, PollFlags::IN)];

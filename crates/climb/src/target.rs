@@ -274,7 +274,8 @@ fn parameters_of(query: Option<&str>) -> Result<(Option<String>, Option<String>)
     Ok((socket, elsewhere))
 }
 
-/// A time limit on a blocking socket shows itself as EAGAIN, whose words say nothing of it.
+/// Error in words that say of a time limit what EAGAIN, by which a blocking socket shows it, does
+/// not.
 fn said_in_time(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(

@@ -1,4 +1,4 @@
-//! From a text in MySQL's dialect to what the console does.
+//! Translation of a text in MySQL's dialect to what the console does.
 //!
 //! The text is cut by the servers' own rules ([`sql::lex`]) and written again for SQLite: strings
 //! in single quotes without backslashes, `@@NAME` as its value, no comments. What begins with SHOW,

@@ -56,13 +56,13 @@ pub enum Role {
 }
 
 impl Role {
-    /// The server runs here.
+    /// True if the server runs here.
     #[must_use]
     pub fn has_server(self) -> bool {
         matches!(self, Role::Server | Role::AllInOne)
     }
 
-    /// The pool runs here.
+    /// True if the pool runs here.
     #[must_use]
     pub fn has_pool(self) -> bool {
         matches!(self, Role::Pool | Role::AllInOne)

@@ -51,7 +51,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// A connection of it stood, now or before.
+    /// True if a connection of it stood, now or before.
     pub fn was_open(&self) -> bool {
         self.reopening || self.events > 0
     }

@@ -99,7 +99,7 @@ impl Fault {
         }
     }
 
-    /// The server closed the connection while `doing`.
+    /// Fault of a server that closed the connection while `doing`.
     pub fn ended(doing: &str) -> Fault {
         Fault {
             code: SERVER_LOST,

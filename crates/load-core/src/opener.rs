@@ -146,7 +146,8 @@ impl Opener {
         self.failures_in_row = 0;
     }
 
-    /// A slot could not be opened. True when that is to be counted as a failure.
+    /// Takes a slot that could not be opened, and queues one that was open before again. True when
+    /// that is to be counted as a failure.
     pub fn failed(&mut self, slot: ConnectionSlot, fault: &Fault, now: Time) -> bool {
         self.in_flight -= 1;
         self.out -= 1;

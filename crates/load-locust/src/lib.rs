@@ -271,7 +271,7 @@ impl Fleet {
         }
     }
 
-    /// A new test begins: what was counted belongs to none.
+    /// Clears the counts for a new test: what was counted belongs to none.
     fn forget(&mut self) {
         self.collect();
         self.entries = Entries::default();

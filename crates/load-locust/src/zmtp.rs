@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(first, b"one");
     }
 
-    /// As a worker is that starts with its master: it is connected before the master speaks.
+    /// A worker that starts with its master is connected before the master speaks.
     #[test]
     fn no_message_comes_before_the_peer_is_ready() {
         let (mut dealer, mut peer) = pair();

@@ -92,13 +92,13 @@ pub(crate) struct Pair<'a, S> {
 }
 
 impl<S> Pair<'_, S> {
-    /// The client keeps its backend for good from now on.
+    /// Pins the client to its backend for good.
     pub(crate) fn pin(&mut self, reason: PinReason) {
         let counted = (self.context.now, &mut *self.context.counts);
         self.client.pin(reason, None, counted);
     }
 
-    /// The client keeps its backend as long as it has something of this name.
+    /// Pins the client to its backend as long as it has something of this name.
     fn pin_while(&mut self, reason: PinReason, name: &[u8]) {
         let counted = (self.context.now, &mut *self.context.counts);
         self.client.pin(reason, Some(name.into()), counted);

@@ -422,7 +422,7 @@ impl LastStatement {
         self.conditions = 1;
     }
 
-    /// Its session starts over; FOUND_ROWS() stays, as on the servers.
+    /// Starts over with its session; FOUND_ROWS() stays, as on the servers.
     pub fn start_over(&mut self) {
         self.answered_clean(0);
         self.pending = PendingReadBack::default();

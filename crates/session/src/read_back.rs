@@ -113,7 +113,7 @@ struct Row {
     taken_by: TakenBy,
 }
 
-/// The owner knows when it is to be asked.
+/// Never: the owner knows when it is to be asked.
 const fn by_owner(_: &Ended<'_>) -> bool {
     false
 }

@@ -19,7 +19,7 @@ pub enum Victim {
 /// One KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// Only the statement that runs is to end, not the connection.
+    /// True if only the statement that runs is to end, not the connection.
     pub query: bool,
     /// Victim.
     pub victim: Victim,

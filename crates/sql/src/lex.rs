@@ -180,7 +180,7 @@ impl<'a> Lexer<'a> {
         !self.doubt && !self.hides && !self.split && self.versioned.is_none()
     }
 
-    /// No server reads the last statement, nor does anything stand behind it.
+    /// True if no server reads the last statement, nor does anything stand behind it.
     #[must_use]
     pub fn unread(&self) -> bool {
         self.unread

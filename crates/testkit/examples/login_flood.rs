@@ -68,7 +68,7 @@ impl Conversation {
 /// End of a login.
 struct Ended {
     answer: String,
-    /// From the login to its error.
+    /// Time from the login to its error.
     time: Duration,
     /// Words of the server, but for what is random or names the client.
     told: Vec<String>,

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 /// Validity of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Valid {
-    /// For decades.
+    /// Valid for decades.
     Now,
     /// Expired.
     Expired,
-    /// In the distant future.
+    /// Valid in the distant future.
     Later,
 }
 

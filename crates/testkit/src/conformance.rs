@@ -33,15 +33,15 @@ pub enum Path {
     Prepared,
     /// Behind another statement in one text.
     Multi,
-    /// In a procedure.
+    /// Procedure.
     Call,
-    /// In a function.
+    /// Function.
     Function,
-    /// In a trigger.
+    /// Trigger.
     Trigger,
-    /// In a trigger that fails behind it.
+    /// Trigger that fails behind it.
     Failing,
-    /// In a transaction, rolled back at the end.
+    /// Transaction, rolled back at the end.
     Transaction,
     /// Between two statements that fail.
     Errors,
@@ -112,7 +112,7 @@ const NOTICED_MAX: usize = 200;
 /// Time of a statement, beside the pool's own questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timing {
-    /// As soon as the one before is answered.
+    /// Start as soon as the one before is answered.
     AtOnce,
     /// Sent when the pool has no question of its own left about the statement before.
     Late,
@@ -265,8 +265,8 @@ impl Stage<'_> {
         (duo.leave(), [holds, after])
     }
 
-    /// Behind a change of privileges: waits until who logs in through the pool is answered as by
-    /// the server.
+    /// Waits behind a change of privileges until who logs in through the pool is answered as by the
+    /// server.
     fn wait_for_accounts(&self, item: &Item, pool: &Pool) {
         pool.wait_for("the server's accounts may have changed")
             .expect("the pool looks at the accounts");

@@ -106,7 +106,7 @@ impl Link {
         std::thread::scope(|scope| scope.spawn(there).join().unwrap())
     }
 
-    /// The far host falls silent.
+    /// Silences the far host.
     ///
     /// # Panics
     /// When `ip` fails.

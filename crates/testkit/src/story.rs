@@ -73,7 +73,7 @@ pub struct Story {
     pub backends: usize,
     /// Lines of the pool's configuration.
     pub settings: String,
-    /// It is compared as the oracle compares: see [`crate::oracle`].
+    /// True if it is compared as the oracle compares: see [`crate::oracle`].
     pub loose: bool,
     /// Its steps.
     pub lines: Vec<Line>,

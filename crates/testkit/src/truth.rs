@@ -34,13 +34,13 @@ pub enum Way {
     At,
     /// COM_STMT_PREPARE and COM_STMT_EXECUTE.
     Execute,
-    /// In a procedure: `CALL p()`.
+    /// Procedure: `CALL p()`.
     Call,
-    /// In a function: `SELECT f()`.
+    /// Function: `SELECT f()`.
     Function,
-    /// In a trigger: `INSERT INTO t ...`.
+    /// Trigger: `INSERT INTO t ...`.
     Trigger,
-    /// In a trigger that fails behind the change, so that the INSERT is answered by ERR.
+    /// Trigger that fails behind the change, so that the INSERT is answered by ERR.
     Failing,
 }
 

@@ -15,7 +15,7 @@ use testkit::sim::{self, Seen};
 use wire::auth::caching_sha2::KeyPair;
 
 const SEEDS: u64 = 200;
-/// So many must show what is rare, too.
+/// Seeds that must show what is rare, too.
 const RARE_SEEDS: u64 = 1000;
 
 fn number(name: &str) -> Option<u64> {

@@ -94,8 +94,8 @@ fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
     compare(test, &forecast, "max_map_count", said[0]);
 }
 
-/// As [`FILLER`], before a program's own first line. Once: what the program starts itself has its
-/// own mappings.
+/// Library like [`FILLER`], before a program's own first line. Once: what the program starts itself
+/// has its own mappings.
 const PRELOADED: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,7 +229,7 @@ sed -i 's/"nofile_\([a-z]*\)": [0-9]*/"nofile_\1": 1000000000/' "$facts"
 "$0" doctor --json --way direct --role server --facts "$facts"
 rm "$facts""#;
 
-/// As on a host that has been up for a while, the first 300 numbers have been given out once.
+/// Gives the first 300 numbers out once, as on a host that has been up for a while.
 const FEW_NUMBERS: &str = "n=0; while [ $n -lt 320 ]; do ( : ); n=$((n+1)); done
     echo 32768 > /proc/sys/kernel/pid_max";
 

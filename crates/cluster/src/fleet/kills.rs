@@ -18,7 +18,7 @@ pub(super) const WORD_DIGITS: u8 = 32;
 pub struct RemoteKill {
     /// The victim's id.
     pub id: u32,
-    /// Only its statement is to end.
+    /// True if only its statement is to end.
     pub query: bool,
     /// Hash of the account whose clients alone may be ended.
     pub account: u32,

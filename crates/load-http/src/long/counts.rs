@@ -56,7 +56,7 @@ impl Counts {
         self.verdicts.iter().sum()
     }
 
-    /// A connection could not be opened.
+    /// Counts a connection that could not be opened.
     pub(super) fn connect_failed(&mut self, fault: Fault) {
         self.failed_connects += 1;
         self.errors.count(Phase::Connect, fault);

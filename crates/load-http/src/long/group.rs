@@ -613,7 +613,7 @@ impl<T: Talk> Group<T> {
         self.wakes.push(Reverse((again, Wake::Open(slot))));
     }
 
-    /// A connection could not be opened.
+    /// Handles a connection that could not be opened.
     fn open_failed(&mut self, key: Key, fault: &Fault) {
         if let Some(line) = self.lines.remove(key) {
             self.slot_failed(line.slot, fault);

@@ -464,7 +464,7 @@ impl State {
         Ok(())
     }
 
-    /// The server gives one answer up.
+    /// Takes the server's reset of one answer.
     fn on_reset(
         &mut self,
         context: &mut Context<'_, Question>,

@@ -186,7 +186,7 @@ fn a_checkpoint_reports_what_came_since_the_one_before() {
     );
 }
 
-/// As sysbench 0.5 wrote it, in logs that its users have published.
+/// Lines that sysbench 0.5 wrote, in logs that its users have published.
 #[test]
 fn the_report_of_0_5_counts_commits() {
     let mut args = args("--report-interval 1");

@@ -30,7 +30,7 @@ impl Summary {
             .collect()
     }
 
-    /// The result of so many runs together, for people.
+    /// Result of so many runs together, for people.
     pub(crate) fn merged_text(&self, runs: usize) -> String {
         let latency = &self.latencies.statement;
         let mut lines = vec![

@@ -18,7 +18,7 @@ fn a_group_without_a_connection_leaves_its_events_to_others() {
     assert_eq!((stats.events, stats.failed_connects), (10, 1));
 }
 
-/// With one active connection in two groups, one group never has its turn.
+/// One active connection in two groups: one group never has its turn.
 #[test]
 fn a_group_that_has_no_turn_leaves_its_events_to_others() {
     let script = |_: &str| Answer::Send(one_row());

@@ -86,7 +86,8 @@ impl<S> Backend<S> {
         self.transaction_seen.as_ref()
     }
 
-    /// Its session starts over: nothing of a client is there, and nobody is pipelined.
+    /// Notes that its session has started over: nothing of a client is there, and nobody is
+    /// pipelined.
     pub(crate) fn note_reset(&mut self) {
         self.close_pipeline();
         self.leftovers = false;

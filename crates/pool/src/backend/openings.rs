@@ -245,8 +245,8 @@ pub(crate) fn lacks_witness(answers: &[Text], wanted: usize) -> bool {
     got.count() < wanted
 }
 
-/// The server lets the pool in as another account than the one that the client has proven: with
-/// other privileges, perhaps.
+/// Reason for which a login as another account than the one that the client has proven, with other
+/// privileges, perhaps, is not used.
 fn other_account(account: &Counted, current: &[u8]) -> String {
     let Counted { user, host, .. } = account;
     format!(
@@ -308,7 +308,7 @@ mod tests {
             }
         }
 
-        /// The backend answers what its session looks like with a row of these values.
+        /// Answers the question what the session looks like with a row of these values.
         fn answers(&mut self, row: &[&str]) -> Opened {
             let (key, summary) = (self.key, ReplySummary::default());
             let row = row_in_packets(row);

@@ -58,8 +58,8 @@ impl<S> Backend<S> {
         put_joined(self.output.last(), attributes, &joined.text, sql);
     }
 
-    /// The default schema could not be set in front of an execution. That runs in its own schema;
-    /// this stands in none that its client could use by name.
+    /// Notes that the default schema could not be set in front of an execution. That runs in its
+    /// own schema; this stands in none that its client could use by name.
     pub(crate) fn schema_not_set(&mut self, sessions: &mut Interner) {
         let mut elsewhere = (*self.session).clone();
         elsewhere.schema = None;

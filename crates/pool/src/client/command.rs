@@ -99,7 +99,7 @@ impl<S> Client<S> {
         self.own_commands.note()
     }
 
-    /// Its command sets what it is told of its session.
+    /// Trackers that its command sets.
     pub(crate) fn retracking(&self) -> Option<&Retracked> {
         self.effects.as_ref()?.retracking.as_deref()
     }

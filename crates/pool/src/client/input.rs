@@ -246,7 +246,7 @@ impl<N: Net> FromClient<'_, N> {
         Got::More
     }
 
-    /// A frame cannot be used: its client is told so, and goes.
+    /// Drops a frame that cannot be used, with the error that ends its client.
     fn refuse_frame(&mut self, key: ClientId, refusal: Refusal) -> Got {
         if let Some(client) = self.clients.get_mut(key) {
             client.drop_frame();

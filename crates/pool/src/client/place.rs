@@ -95,7 +95,7 @@ impl Place {
         }
     }
 
-    /// Its command keeps the place of the packet before, which was used up.
+    /// Keeps the place of the packet before, which was used up, for its command.
     pub(crate) fn keep(&mut self) {
         if self.held == Held::No {
             self.held = Held::Outside;

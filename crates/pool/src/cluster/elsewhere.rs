@@ -100,7 +100,8 @@ impl GroupReads {
         self.clients.remove(&key);
     }
 
-    /// A client starts over: what it has written it goes on seeing.
+    /// Forgets where a client that starts over has read from; what it has written it goes on
+    /// seeing.
     pub(crate) fn start_over(&mut self, key: ClientId) {
         if let Some(client) = self.clients.get_mut(&key) {
             client.from = None;
@@ -121,7 +122,7 @@ impl GroupReads {
         Some((self.list.clone(), before))
     }
 
-    /// A client reads from the writer for a while: a reader was behind.
+    /// Sends a client's reads to the writer for a while: a reader was behind.
     pub(crate) fn leave_readers(&mut self, key: ClientId, now: Time) {
         self.clients.entry(key).or_default().writer_until = Some(now + BEHIND_FOR);
     }
@@ -264,7 +265,7 @@ impl<N: Net> Readers<'_, N> {
         (self.of(key)?).not_known_to_have(&self.members.pools.pools[pool])
     }
 
-    /// A client without a backend belongs to its pool on the writer again.
+    /// Returns a client without a backend to its pool on the writer.
     pub(crate) fn go_home(&mut self, key: ClientId) {
         if self.members.shared.cluster.is_some()
             && let Some(client) = self.members.clients.get_mut(key)

@@ -154,7 +154,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A backend's connection cannot be read or written any more.
+    /// Closes a backend whose connection cannot be read or written any more.
     pub(crate) fn backend_broken(&mut self, backend: BackendId, error: &io::Error) {
         let state = self.backends.get(backend).map(Backend::state);
         match words_of(error) {

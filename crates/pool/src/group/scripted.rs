@@ -1,4 +1,4 @@
-//! For tests: a world whose sockets do what the test says, and what groups share.
+//! World of tests whose sockets do what the test says, and what groups share.
 //!
 //! Parts of a group that write and read are tested without a group and without a kernel: all
 //! sockets are one, bytes that are written are kept, bytes that come are put there by the test.

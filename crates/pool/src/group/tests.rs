@@ -1,4 +1,4 @@
-//! For tests of a group's parts: a group whose sockets do what the test says, with one pool.
+//! Group for tests of its parts, whose sockets do what the test says, with one pool.
 
 use crate::backend::pools::PoolKey;
 use crate::backend::{Backend, BackendState};

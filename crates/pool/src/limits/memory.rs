@@ -39,7 +39,7 @@ pub(crate) struct ClientMemory {
     max: usize,
     /// Each group's sum as of its last turn.
     used: AtomicUsize,
-    /// While all is used: what the client of each group holds that holds most.
+    /// Bytes that the client of each group holds that holds most, while all is used.
     largest: Box<[AtomicUsize]>,
 }
 
@@ -121,7 +121,7 @@ impl ClientMemory {
         self.max
     }
 
-    /// A group keeps so many bytes now, and kept so many before.
+    /// Counts the bytes that a group keeps now in place of those before.
     pub(crate) fn change(&self, before: usize, now: usize) {
         if now > before {
             self.used.fetch_add(now - before, Relaxed);

@@ -658,7 +658,7 @@ impl SlowReaders {
         self.of_users = now;
     }
 
-    /// By how many backends slow readers of users are over their limits.
+    /// Number of backends by which slow readers of users are over their limits.
     fn users_over(&self, settings: &Settings) -> BTreeMap<usize, usize> {
         let over = |user: &usize| {
             let of_user = &settings.users[*user];
@@ -786,7 +786,7 @@ fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
     )
 }
 
-/// This percentage of the backends: at least one where others keep one besides.
+/// Backends of this percentage: at least one where others keep one besides.
 fn part_of(share: usize, percent: usize) -> usize {
     let least = usize::from(share > 1 && percent > 0);
     (share * percent / 100).max(least)

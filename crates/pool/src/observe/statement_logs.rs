@@ -274,7 +274,7 @@ impl<N: Net> Logging<'_, N> {
         self.end(key, &end);
     }
 
-    /// The pool answers a client with an error: that ends its statement, if one runs.
+    /// Notes an error by which the pool answers a client: that ends its statement, if one runs.
     pub(crate) fn own_error(&mut self, key: ClientId, number: u16) {
         if !self.settings.logs_statements() {
             return;

@@ -260,7 +260,7 @@ impl<S> Pair<'_, S> {
         Ok(())
     }
 
-    /// The client's statement runs for certain, or may have: what it takes and sets counts.
+    /// Counts what the client's statement takes and sets, as it runs for certain, or may have.
     pub(crate) fn note_runs(&mut self) {
         if self.client.state() != ClientState::Running {
             return;

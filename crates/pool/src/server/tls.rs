@@ -253,7 +253,7 @@ pub(crate) enum Asking {
     Off,
     /// TLS if the server offers it.
     Preferred,
-    /// Without it there is no login.
+    /// TLS, without which there is no login.
     Required,
 }
 

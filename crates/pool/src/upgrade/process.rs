@@ -94,7 +94,7 @@ pub(crate) struct Steps {
     pub(crate) closed: BTreeSet<usize>,
     /// Reason for which a group could not go on.
     pub(crate) failed: Option<String>,
-    /// Because the other process has not answered.
+    /// True if it failed because the other process has not answered.
     pub(crate) is_silent: bool,
 }
 

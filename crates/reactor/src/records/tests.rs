@@ -633,7 +633,7 @@ fn shaken(
     )
 }
 
-/// With rustls as the peer: every suite that it has, both versions, with updates on either side.
+/// Rustls as the peer: every suite that it has, both versions, with updates on either side.
 #[test]
 fn rustls_understands_what_is_sealed_and_is_understood() {
     let all = [

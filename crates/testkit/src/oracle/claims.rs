@@ -56,7 +56,7 @@ const CLEARS: [&str; 4] = ["INSERT ", "UPDATE ", "DELETE ", "REPLACE "];
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     here: bool,
-    /// For it no table has a schema (CLIENT_NO_SCHEMA).
+    /// True if no table has a schema for it (CLIENT_NO_SCHEMA).
     no_schema: bool,
     /// True if it may have no default schema.
     lacks_schema: bool,

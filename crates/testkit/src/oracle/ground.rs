@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::reply::Outcome;
 use std::borrow::Cow;
 
-/// As many clients as a script may have.
+/// Most clients that a script may have.
 pub const CLIENTS_MAX: usize = 6;
 
 /// The schemas.

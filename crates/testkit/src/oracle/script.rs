@@ -111,7 +111,7 @@ pub enum Act {
     /// SQL that waits for another client; the steps are taken while it waits, and then its reply
     /// comes.
     Blocked(String, Vec<Step>),
-    /// This client ends that one.
+    /// End of that client by this one.
     Kill(usize, Kill),
     /// A command about a prepared statement: its number, and the bytes behind the statement's id.
     About(usize, u8, Vec<u8>),
@@ -145,7 +145,7 @@ pub enum Claim {
     Automatic,
     /// Everything is given up.
     Frees,
-    /// This client alone may speak from here on: its lock would stop the others.
+    /// Right of this client alone to speak from here on: its lock would stop the others.
     Excludes,
     /// The others may speak again.
     Includes,

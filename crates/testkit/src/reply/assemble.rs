@@ -1,4 +1,4 @@
-//! From payloads to outcomes.
+//! Assembly of outcomes from payloads.
 //!
 //! One [`Assembler`] per command. It is fed whole logical payloads (continuation packets joined)
 //! and says when the reply is over. Every packet that does not fit its place is an error with both

@@ -70,13 +70,13 @@ pub(crate) struct Manners {
     pub(crate) reads_elsewhere: bool,
     /// The first one sends [`FLOOD`] commands at once that need no server.
     pub(crate) floods: bool,
-    /// It does so within its first transaction, if it has one.
+    /// True if it does so within its first transaction, if it has one.
     pub(crate) floods_inside: bool,
     /// True if clients ask for long replies, and stop amid them.
     pub(crate) readers_stop: bool,
     /// Number of kinds of backends that the clients need.
     pub(crate) kinds: u64,
-    /// With one kind: all clients are without CLIENT_DEPRECATE_EOF.
+    /// True for worlds of one kind: all clients are without CLIENT_DEPRECATE_EOF.
     pub(crate) eofs: bool,
     /// Statements of one client.
     pub(crate) statements: u64,
@@ -92,9 +92,9 @@ pub(crate) enum Phase {
     New,
     LoggingIn,
     In,
-    /// Has sent the front of a command, and neither sends nor takes anything more.
+    /// Stalled: it has sent the front of a command, and neither sends nor takes anything more.
     Stalled,
-    /// Has left, with COM_QUIT or without.
+    /// Gone on its own, with COM_QUIT or without.
     Left,
     /// Its connection has ended.
     Gone,
@@ -118,7 +118,7 @@ pub(crate) struct SimClient {
     has_taken: bool,
     /// Stops in the middle of a reply that are left.
     stops_left: u32,
-    /// Since when it waits for an answer.
+    /// Moment since which it waits for an answer.
     pub(crate) since: Time,
     pub(crate) belief: Belief,
     /// Variables that its login has set; a reset goes back to them.

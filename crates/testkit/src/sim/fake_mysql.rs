@@ -34,10 +34,10 @@ use wire::packet::{Frame, HEADER_LEN, frame, put_short};
 use wire::reply::{OK, OkPacket};
 use wire::status;
 
-/// So often a short answer is long: others are pipelined behind a statement whose shape had short
-/// ones.
+/// Short answers among which one is long: others are pipelined behind a statement whose shape had
+/// short ones.
 const LONG_POINT_EVERY: u64 = 29;
-/// Of so many questions whether it has a write a server that is read has it not in one.
+/// Questions whether it has a write among which a server that is read lacks it in one.
 const BEHIND_EVERY: u64 = 11;
 /// The password of the pool's account.
 pub(crate) const PASSWORD: &str = "secret";
@@ -91,11 +91,12 @@ pub(crate) struct Db {
     pub(crate) kills: Vec<(usize, bool)>,
     /// Statements that a connection may have prepared.
     pub(crate) prepared_max: usize,
-    /// Of so many statements that restore a session one fails; 0 for none.
+    /// Statements that restore a session among which one fails; 0 for none.
     pub(crate) refuses_every: u64,
     /// Such statements so far.
     pub(crate) sets: u64,
-    /// Of so many rows that a transaction adds one deadlocks, and as many wait in vain; 0 for none.
+    /// Rows that a transaction adds among which one deadlocks, and as many wait in vain; 0 for
+    /// none.
     pub(crate) deadlocks_every: u64,
     /// Such rows so far.
     pub(crate) rows: u64,

@@ -188,7 +188,7 @@ impl Wires {
         id
     }
 
-    /// The peer sends.
+    /// Sends bytes as the peer.
     pub(crate) fn send(&mut self, id: usize, bytes: &[u8]) {
         let wire = &mut self.wires[id];
         if !wire.peer_closed && !wire.reset {
@@ -196,12 +196,12 @@ impl Wires {
         }
     }
 
-    /// The peer closes: what it has sent arrives, then the end.
+    /// Closes as the peer: what it has sent arrives, then the end.
     pub(crate) fn close(&mut self, id: usize) {
         self.wires[id].peer_closed = true;
     }
 
-    /// The peer closes after a part of what it has sent.
+    /// Closes as the peer after a part of what it has sent.
     pub(crate) fn cut(&mut self, id: usize) {
         let len = self.wires[id].sent.len();
         let kept = self.random.index(len + 1);

@@ -16,10 +16,10 @@ pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
 
 /// Tags of one client.
 pub(crate) const TAGS_PER_CLIENT: u64 = 100_000;
-/// Of the statements that read poison, one in so many sets a variable, by stored code that no text
-/// shows; the others leave nothing, so that statements like it may be pipelined.
+/// Statements that read poison among which one sets a variable, by stored code that no text shows;
+/// the others leave nothing, so that statements like it may be pipelined.
 const POISON_EVERY: u64 = 11;
-/// So many statements of a client that read poison have one shape.
+/// Statements of a client that read poison and have one shape.
 const TAGS_PER_SHAPE: u64 = 6;
 
 /// True if the statement with this tag is one of them, if it reads poison.
@@ -64,7 +64,7 @@ pub(crate) enum Kind {
     Close(u32),
     /// A piece of a parameter of the next execution.
     LongData(u32),
-    /// Of the client with this id; only its statement, or all of it.
+    /// KILL of the client with this id; only its statement, or all of it.
     Kill(u32, bool),
 }
 

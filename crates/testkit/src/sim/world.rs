@@ -43,9 +43,9 @@ const STEPS_MAX: u64 = 400_000;
 const FLOOD_TURN_MAX: usize = 64;
 /// Steps before which the password is changed, in such worlds.
 const ROTATED_MAX: u64 = 2000;
-/// In a thousand steps, so often other servers may be read than before.
+/// Times in a thousand steps that other servers may be read than before.
 const READERS_CHANGE: u64 = 10;
-/// For how long a client stops in the middle of a reply: less than any limit of such worlds.
+/// Time for which a client stops in the middle of a reply: less than any limit of such worlds.
 const STOP: Duration = Duration::from_millis(1500);
 /// Error of MySQL since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
 /// of its manual).
@@ -96,7 +96,7 @@ pub(crate) struct World {
     faults: (u64, u64),
     frost: bool,
     drain_at: Option<u64>,
-    /// So many steps before, clients begin to leave in turns; 0: they leave at once.
+    /// Steps before the end at which clients begin to leave in turns; 0: they leave at once.
     leaving: u64,
     /// The step at which the password is changed, and the settings as they are written.
     rotate_at: Option<u64>,
@@ -708,7 +708,7 @@ impl World {
         }
     }
 
-    /// A client leaves without a word, in the middle of anything.
+    /// Ends a client without a word, in the middle of anything.
     fn lose_client(&mut self) {
         // Who leaves amid a long reply leaves the most behind.
         let number = match self.clients.iter().position(SimClient::is_amid_long_reply) {

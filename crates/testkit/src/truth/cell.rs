@@ -26,7 +26,7 @@ use crate::reply::{Done, Outcome};
 use wire::command::Command;
 use wire::status;
 
-/// As the pool switches them on.
+/// Text by which the pool switches them on.
 pub(crate) const TRACKERS: &str = "SET session_track_system_variables='*',session_track_schema=ON,\
      session_track_state_change=ON,session_track_transaction_info='CHARACTERISTICS'";
 

@@ -60,7 +60,7 @@ enum Way {
 pub struct Row {
     /// The statement.
     pub statement: String,
-    /// As text, when it is prepared, when it is executed.
+    /// Effects as text, when it is prepared, when it is executed.
     pub cells: [String; 3],
 }
 

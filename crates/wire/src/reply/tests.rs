@@ -286,7 +286,7 @@ fn rows_follow_where_no_cursor_was_asked_for() {
     }
 }
 
-/// As MySQL 9.7 answers the execution of a CALL; MariaDB sets the flag in the last EOF packet too.
+/// MySQL 9.7 answers the execution of a CALL so; MariaDB sets the flag in the last EOF packet too.
 #[test]
 fn behind_out_parameters_the_ok_of_the_call_follows() {
     let mut reply = Reply::new(ReplyShape::Results).with_eofs(true);
@@ -300,7 +300,7 @@ fn behind_out_parameters_the_ok_of_the_call_follows() {
     assert!(reply.is_done());
 }
 
-/// As MySQL answers a CALL of a procedure that runs XA RECOVER: no flag says that the OK follows.
+/// MySQL answers a CALL of a procedure that runs XA RECOVER so: no flag says that the OK follows.
 #[test]
 fn behind_the_rows_of_a_call_its_ok_follows_whatever_the_flags_say() {
     for eofs in [true, false] {

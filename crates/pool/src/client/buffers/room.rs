@@ -62,7 +62,7 @@ impl InputBudget {
             || self.first.compare_exchange(0, id, Relaxed, Relaxed).is_ok()
     }
 
-    /// The client no longer needs the reserve: it holds nothing any more.
+    /// Frees the reserve if this client has it, which holds nothing any more.
     pub(crate) fn give_back(&self, id: u32) {
         let _ = self
             .first

@@ -77,7 +77,8 @@ impl Loss<'_> {
 }
 
 impl<N: Net> Group<N> {
-    /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
+    /// Drops a connection that could not be opened; those who wait for it wait on, unless it is of
+    /// no use.
     pub(crate) fn dial_failed(&mut self, backend_id: BackendId, why: &str, end: DialEnd) {
         let Some(backend) = self.backends.get(backend_id) else {
             return;
@@ -145,7 +146,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// The server would not take the client's state: the client hears why, in the server's words.
+    /// Tells a client that the server would not take its state, in the server's words.
     pub(crate) fn restore_failed(
         &mut self,
         owner: ClientId,

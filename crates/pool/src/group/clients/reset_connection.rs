@@ -51,7 +51,8 @@ const CHANGES_FAILED_MAX: u8 = 3;
 /// Delay of the error for a change of user that failed.
 const CHANGE_DELAY: Duration = Duration::from_secs(1);
 
-/// A reset sets the mode of the login's capability on MySQL (seen on 9.7), not on MariaDB (10.11).
+/// Sets the mode of the login's capability, as a reset does on MySQL (seen on 9.7), not on MariaDB
+/// (10.11).
 fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) {
     if server.flavour.is_mysql() && capabilities & IGNORE_SPACE != 0 {
         session.ignore_space(&server.sql_mode);

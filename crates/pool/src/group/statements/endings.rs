@@ -240,7 +240,7 @@ impl<N: Net> Group<N> {
         self.return_to_idle(key);
     }
 
-    /// The client left while its statement ran.
+    /// Checks in, or closes, the backend of a statement whose client left while it ran.
     fn statement_of_nobody(&mut self, backend_id: BackendId, summary: &ReplySummary, dirty: bool) {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;

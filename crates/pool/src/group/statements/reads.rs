@@ -197,7 +197,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A client leaves the backend of a reader that lacks what it needs: it reads from the writer.
+    /// Takes a client off the backend of a reader that lacks what it needs: it reads from the
+    /// writer.
     pub(crate) fn leave_behind(&mut self, owner: ClientId, backend_id: BackendId) {
         let now = self.net.now();
         self.reads.leave_readers(owner, now);

@@ -158,7 +158,7 @@ impl Digests {
         digest
     }
 
-    /// A client runs a text that has this digest.
+    /// Enters the text that a client runs under this digest.
     pub(crate) fn note(&mut self, digest: u64, (sql, mode): (&[u8], LexMode), now: Time) {
         self.came(digest, now, || sql::digest::normalized(sql, mode, TEXT_MAX));
     }

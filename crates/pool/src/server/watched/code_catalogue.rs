@@ -232,7 +232,7 @@ impl CodeCatalogue {
         self.lock().asked = true;
     }
 
-    /// A look begins; gives its number.
+    /// Begins a look; returns its number.
     pub(crate) fn looks(&self) -> u64 {
         let mut state = self.lock();
         state.asked = false;

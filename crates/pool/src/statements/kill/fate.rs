@@ -177,7 +177,7 @@ mod tests {
             (bench, key)
         }
 
-        /// Its statement runs, and those of `others` behind it.
+        /// Puts its statement in flight, and those of `others` behind it.
         fn runs(&mut self, key: ClientId, others: &[ClientId]) -> BackendId {
             let backend_id = (self.backends).insert(Backend::of_tests(NOW, Rc::default()));
             let client = self.clients.get_mut(key).unwrap();

@@ -18,7 +18,7 @@ pub struct KillAsk {
     pub(crate) asker: Option<Asker>,
     /// The victim's id.
     pub(crate) id: u32,
-    /// Only its statement is to end.
+    /// True if only its statement is to end.
     pub(crate) query: bool,
     /// The killer's account on the server; nobody else's clients are its to kill. `None`: an
     /// administrator, who may end anybody's.

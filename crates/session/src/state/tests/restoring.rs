@@ -331,7 +331,7 @@ fn a_schema_cannot_be_taken_away_and_no_command_tries() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// There and back again: applied to the first, the SET's names are those that differ.
+/// The SET's names, there and back again, are those that differ.
 #[test]
 fn the_set_names_each_differing_variable_and_no_other() {
     let known = defaults(&[("sql_notes", Some("ON")), ("sql_warnings", Some("ON"))]);

@@ -36,7 +36,7 @@ struct Member {
     group: Group<SimNet>,
     messages: VecDeque<Order>,
     idle_turns: u32,
-    /// Since when it waits while it could be helped.
+    /// Moment since which it waits while it could be helped.
     helpless: Option<Time>,
 }
 
