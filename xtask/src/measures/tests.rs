@@ -152,6 +152,28 @@ fn doc_comments_are_judged_by_their_first_words() {
     );
     let pointers = "doc comments that open with \"The same\" or \"That of\"";
     assert_eq!(of_code(pointers, &files).0, 2);
+    let text = "/// When it ended.\na: Time,\n/// Whenever.\nb: u8,\n/// It is closed.\nEnd,\n";
+    let others = "doc comments that open with neither noun nor verb";
+    assert_eq!(of_code(others, &[("crates/a/src/b.rs", text)]).0, 2);
+}
+
+#[test]
+fn an_event_above_a_function_is_found() {
+    let text = "/// A client of\n/// the pool is gone. It left.\n#[must_use]\n\
+                pub(crate) const fn a() {}\n\
+                impl T {\n    /// Its file has failed.\n    fn b(&self);\n}\n\
+                /// The clients that are gone.\nfn c() {}\n\
+                /// True if it is gone.\nfn d() {}\n\
+                /// The client: it is gone.\nfn e() {}\n\
+                /// The file is closed.\nstruct F { f: fn(u8) }\n\
+                /// A call is made.\nlet g: fn(u8) = h;\nfn h() {}\n\
+                #[cfg(test)]\nmod tests {\n/// A file is there.\nfn i() {}\n}\n";
+    let files = [
+        ("crates/a/src/b.rs", text),
+        ("tests/e2e/b.rs", "/// A file is there.\nfn a() {}\n"),
+    ];
+    let found = of_code("doc comments of functions that state an event", &files);
+    assert_eq!(found, (2, vec!["2 crates/a/src/b.rs".to_owned()]));
 }
 
 #[test]
