@@ -200,7 +200,8 @@ fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
         Set | Begin | Commit | Rollback | Savepoint | Ddl => true,
         _ => !found.marks.contains(Marks::QUALIFIED),
     };
-    let changes = matches!(found.verb, Insert | Update | Delete | Replace);
+    let changes = matches!(found.verb, Insert | Update | Delete | Replace)
+        && !found.marks.contains(Marks::RETURNING);
     let short = changes || matches!(found.verb, Set | Begin | Commit | Rollback | Savepoint);
     let inside = hides || found.passing || found.marks.contains(Marks::SELECT_INSIDE);
     match () {
@@ -274,6 +275,9 @@ mod tests {
             ("SET @a = 1", Extent::ShortInSchema),
             ("INSERT INTO t VALUES (1)", Extent::ShortInSchema),
             ("INSERT INTO d.t VALUES (1)", Extent::Short),
+            ("INSERT INTO t VALUES (1) RETURNING i", Extent::OneInSchema),
+            ("REPLACE d.t VALUES (1) RETURNING i", Extent::One),
+            ("DELETE FROM t RETURNING *", Extent::OneInSchema),
             ("INSERT INTO t SELECT 1", Extent::One),
             ("CREATE TABLE d.t (i INT)", Extent::OneInSchema),
             ("CREATE TABLE t SELECT * FROM d.v", Extent::One),

@@ -75,7 +75,8 @@ impl Conditions {
 pub enum Extent {
     /// One statement.
     One,
-    /// One statement that changes rows, the session or a transaction: its reply is an OK.
+    /// One statement that changes the session or a transaction, or rows without RETURNING: its
+    /// reply is an OK.
     Short,
     /// One statement that enters no schema, and names no view or table of another one: a report of
     /// the default schema in its OK is of a statement before it.

@@ -365,7 +365,7 @@ pub enum InsertId {
 
 /// Words of a text that decide what it leaves for later questions; a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks(u16);
+pub struct Marks(u32);
 
 impl Marks {
     /// FROM outside of parentheses.
@@ -403,6 +403,8 @@ impl Marks {
     pub const LOCAL_FILE: Self = Self(16384);
     /// SQL_CALC_FOUND_ROWS, with [`Marks::CUTS`].
     pub const CALCULATED: Self = Self(32768);
+    /// RETURNING behind a change of rows, outside of parentheses: the reply has rows.
+    pub const RETURNING: Self = Self(65536);
 }
 
 /// Result of [`classify`] for a text.

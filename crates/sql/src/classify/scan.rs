@@ -438,6 +438,10 @@ impl<'a> Scan<'a> {
                 Marks::CHECKED_LATE
             }
             9 if self.is_any(token, &[b"INTERSECT", b"PROCEDURE"]) => Marks::CUTS,
+            // MySQL has it in JSON_VALUE() alone.
+            9 if self.depth == 0 && self.changes_rows() && self.is(token, b"RETURNING") => {
+                Marks::RETURNING
+            }
             // An item of GET DIAGNOSTICS; elsewhere it is a function.
             9 if self.current == Verb::Diagnostics && self.is(token, b"ROW_COUNT") => {
                 return self.read(Reads::ROW_COUNT);

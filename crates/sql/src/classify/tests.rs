@@ -332,8 +332,17 @@ fn words_that_decide_what_a_query_leaves_are_marked() {
         ),
         (
             "INSERT t VALUES (1) RETURNING (VALUES (1))",
-            Marks::SELECT_INSIDE,
+            Marks::SELECT_INSIDE.union(Marks::RETURNING),
         ),
+        (
+            "DELETE FROM t RETURNING i",
+            Marks::FROM.union(Marks::RETURNING),
+        ),
+        (
+            "UPDATE t SET j = JSON_VALUE(j, '$' RETURNING CHAR)",
+            Marks::SET_INSIDE,
+        ),
+        ("SELECT 1 AS returning", Marks::COUNTED),
         ("DO 1 IN (VALUES (1), (2))", Marks::SELECT_INSIDE),
         (
             "INSERT t VALUES (1) ON DUPLICATE KEY UPDATE a = IF(VALUES(a) > a, VALUES(a), a)",
