@@ -74,6 +74,24 @@ fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
     }
 }
 
+/// Long data has no room of its own for all clients, which some could fill.
+#[test]
+fn what_some_hoard_takes_no_room_from_others() {
+    for real in pooled_servers() {
+        let pool = fresh_pool(real, "groups = 1\nbackends_max = 4");
+        let mut bad: Vec<Client> = (0..9).map(|_| login(&pool.address, &app())).collect();
+        let refused: Vec<ClientError> = bad.iter_mut().filter_map(|bad| hoard(bad, 30)).collect();
+        assert!(refused.is_empty(), "{refused:?}");
+        let mut good = login(&pool.address, &app());
+        let id = good.prepare("SELECT LENGTH(?)").id.to_le_bytes();
+        let data = [&id[..], &[0, 0, b'x']].concat();
+        good.send(&[(Command::StmtSendLongData, &data)]).unwrap();
+        let execution = [&id[..], &[0, 1, 0, 0, 0, 0, 1, 0xFD, 0]].concat();
+        let outcomes = good.run(Command::StmtExecute, &execution).unwrap();
+        assert_eq!(outcomes[0].rows().rows.len(), 1);
+    }
+}
+
 /// The process may have all memory of the setting beside what it counts for clients: then too who
 /// holds most pays, and not who sends or comes last.
 #[test]

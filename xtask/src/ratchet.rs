@@ -32,7 +32,7 @@ const BOUNDS: &[Bound] = &[
     ("methods of a type", 198, Exactly),
     ("open fields of a type", 48, Exactly),
     ("files with `impl` of a type outside of its own", 9, Exactly),
-    ("functions with tuples of parameters", 121, Exactly),
+    ("functions with tuples of parameters", 119, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 378, Exactly),

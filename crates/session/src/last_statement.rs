@@ -22,8 +22,6 @@ use sql::classify::Reads;
 pub const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
 /// Facts of a statement that only its backend knows by itself.
 pub const LEFT_BY_STATEMENT: Reads = COUNTS.union(Reads::FOUND_ROWS).union(Reads::DIAGNOSTICS);
-/// Bytes of conditions that are kept for the clients of a group.
-pub const KEPT_MAX: usize = 64 << 20;
 /// RESIGNAL when handler not active
 const NO_HANDLER: u16 = 1645;
 /// GET STACKED DIAGNOSTICS when handler not active
@@ -302,7 +300,7 @@ impl LastStatement {
         if self.read_back == ReadBack::Outdated {
             return;
         }
-        let Some(reply) = answer.ok().filter(|reply| has_room(meter, reply.len())) else {
+        let Ok(reply) = answer else {
             // Who asks for them elsewhere hears that they are not there any more.
             return self.lose_conditions();
         };
@@ -610,11 +608,6 @@ fn counts_after(statement: &Statement, summary: &ReplySummary) -> Counts {
 fn charged(kept: Diagnostics, meter: &Meter) -> Box<Charged<Diagnostics>> {
     let bytes = size_of::<Charged<Diagnostics>>() + kept.reply.capacity();
     Box::new(Charged::new(kept, meter, bytes))
-}
-
-/// True if the conditions of one more client, of so many bytes, are kept in a group.
-fn has_room(kept: &Meter, len: usize) -> bool {
-    kept.bytes() + len <= KEPT_MAX
 }
 
 #[cfg(test)]

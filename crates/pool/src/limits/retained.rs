@@ -3,7 +3,9 @@
 //! The problem: what a hundred thousand clients have left unread, set or prepared lies in as many
 //! boxes, and its sum has to be known at every turn without a look at each. The mechanism: what
 //! grows and shrinks in many places counts itself on a meter; what changes in a few is added and
-//! taken off there. Both stand here, so that a sum leaves nothing out.
+//! taken off there. Both stand here, so that a sum leaves nothing out. No sum has a bound of its
+//! own, which some could fill at the cost of others: all count for `memory_bytes_max`, and the
+//! client that holds most pays.
 //!
 //! Invariant: what is kept for nobody is counted nowhere
 //! ([`crate::observe::survey::Survey::miscounted`]).
@@ -12,9 +14,6 @@ use crate::client::Client;
 use crate::server::facts::ServerFacts;
 use session::meter::Meter;
 use wire::execution::statement_id;
-
-/// Long data that the clients of one group may have under way, in bytes.
-const LONG_DATA_MAX: usize = 256 << 20;
 
 /// Bytes that are kept for the clients of a group.
 #[derive(Debug, Default)]
@@ -70,7 +69,7 @@ impl Retained {
         let Some(held) = prepared.get_mut(id) else {
             return;
         };
-        if held.overlong || !keeps_long_data(message.len(), (kept, max), self.long_data.bytes()) {
+        if held.overlong || !keeps_long_data(message.len(), kept, max) {
             held.overlong = true;
             held.long = None;
             return;
@@ -79,10 +78,10 @@ impl Retained {
     }
 }
 
-/// True if another message of long data is kept, of a client that has `kept` bytes in a group that
-/// has `all`. More than the server takes is for the server to refuse.
-fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -> bool {
-    all + len <= LONG_DATA_MAX && kept + len <= 2 * packet_max
+/// True if another message of long data is kept, of a client that has `kept` bytes. More than the
+/// server takes is for the server to refuse.
+fn keeps_long_data(len: usize, kept: usize, packet_max: usize) -> bool {
+    kept + len <= 2 * packet_max
 }
 
 #[cfg(test)]
@@ -112,18 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn long_data_is_kept_up_to_its_bounds() {
+    fn long_data_of_a_client_is_kept_up_to_its_bound() {
         let mib = 1 << 20;
-        assert!(keeps_long_data(
-            mib,
-            (31 * mib, 16 * mib),
-            LONG_DATA_MAX - mib
-        ));
-        assert!(!keeps_long_data(
-            mib + 1,
-            (0, 16 * mib),
-            LONG_DATA_MAX - mib
-        ));
-        assert!(!keeps_long_data(mib + 1, (31 * mib, 16 * mib), 31 * mib));
+        assert!(keeps_long_data(mib, 31 * mib, 16 * mib));
+        assert!(!keeps_long_data(mib + 1, 31 * mib, 16 * mib));
     }
 }

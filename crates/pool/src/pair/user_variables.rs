@@ -62,8 +62,8 @@ const NAMES_BYTES_MAX: usize = 64 * 1024;
 /// definitions and collations of twice [`COUNT_MAX`] variables: a client's own and those just set.
 const ANSWER_VALUES_MAX: usize = COLLECTED_MAX - 2 * 1024 * 1024;
 
-/// Bytes that the user variables of a group's clients may take.
-const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of a group's user variables above which those that nobody has are dropped at once.
+const SWEPT_ABOVE: usize = 64 * 1024 * 1024;
 
 /// Resource that a client holds while its variables cannot be carried.
 const VALUES: &[u8] = b"values";
@@ -259,13 +259,12 @@ impl<S> Pair<'_, S> {
         } = &mut self.context;
         let carried = self.client.session.user_variables().clone();
         let user = carried.with(changes, variables);
-        if variables.bytes() > GROUP_BYTES_MAX {
+        if variables.bytes() > SWEPT_ABOVE {
             sessions.sweep();
         }
-        let size = (user.pairs().len(), user.bytes());
         let room = server.max_allowed_packet / PACKET_SHARE;
-        let all = variables.bytes();
-        (user.sql_len_max() <= room && fits(size, all)).then_some(user)
+        let fits = user.sql_len_max() <= room && fits(user.pairs().len(), user.bytes());
+        fits.then_some(user)
     }
 
     /// Sets these for client and backend, and ends their pin: they follow the client.
@@ -283,10 +282,9 @@ impl<S> Pair<'_, S> {
     }
 }
 
-/// True if so many user variables with so many bytes follow their client, in a group where all have
-/// `all` bytes then.
-fn fits((count, bytes): (usize, usize), all: usize) -> bool {
-    count <= COUNT_MAX && bytes <= CLIENT_BYTES_MAX && all <= GROUP_BYTES_MAX
+/// True if so many user variables with so many bytes follow their client.
+fn fits(count: usize, bytes: usize) -> bool {
+    count <= COUNT_MAX && bytes <= CLIENT_BYTES_MAX
 }
 
 /// The longest value that is read back, in bytes, where so many variables are asked for of a server
@@ -350,10 +348,9 @@ mod tests {
 
     #[test]
     fn what_follows_a_client_is_bounded() {
-        assert!(fits((COUNT_MAX, CLIENT_BYTES_MAX), GROUP_BYTES_MAX));
-        assert!(!fits((COUNT_MAX + 1, 1), 1));
-        assert!(!fits((1, CLIENT_BYTES_MAX + 1), 1));
-        assert!(!fits((1, 1), GROUP_BYTES_MAX + 1));
+        assert!(fits(COUNT_MAX, CLIENT_BYTES_MAX));
+        assert!(!fits(COUNT_MAX + 1, 1));
+        assert!(!fits(1, CLIENT_BYTES_MAX + 1));
     }
 
     #[test]

@@ -531,24 +531,17 @@ fn an_error_is_known_to_come_again_once_its_words_are_read() {
 }
 
 #[test]
-fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
+fn conditions_of_all_clients_are_counted_and_leave_with_them() {
     let meter = Meter::default();
-    let len = KEPT_MAX / 4;
     let kept = || {
         let kept = Diagnostics {
-            reply: vec![0; len],
+            reply: vec![0; 1000],
             ..Diagnostics::default()
         };
         charged(kept, &meter)
     };
-    let mut clients: Vec<_> = (0..3).map(|_| kept()).collect();
-    assert!(!has_room(&meter, len), "what each takes besides counts");
-    assert!(has_room(&meter, len / 2));
-    let mut last = after(insert(), &warned(1));
-    keep(&mut last, Ok(vec![0; len]), &meter);
-    assert!(last.kept().is_none() && last.has_unknown_conditions());
-    clients.pop();
-    assert!(has_room(&meter, len));
+    let clients: Vec<_> = (0..3).map(|_| kept()).collect();
+    assert!(meter.bytes() > 3000, "what each takes besides counts");
     drop(clients);
     assert_eq!(meter.bytes(), 0);
 }
