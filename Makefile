@@ -28,7 +28,7 @@ million: ## A million executing connections through the pool; 8 GiB of memory
 soak: ## Many simulations, many compared scripts, real walls: make soak SEEDS=20000
 	ONRAMP_SEEDS=$(SEEDS) cargo test --locked --release -p testkit
 	ONRAMP_ORACLE_SEEDS=$(SEEDS) cargo test --locked --release --test e2e oracle -- --nocapture
-	ONRAMP_WALLS=1 cargo test --locked --test e2e walls::
+	ONRAMP_WALLS=1 cargo test --locked --test e2e -- walls:: stopped_server::
 
 fuzz: ## libFuzzer on each parser: make fuzz FUZZ_SECONDS=60 [TARGETS="lexer reply"]
 	@bash scripts/fuzz.sh $(FUZZ_SECONDS) $(TARGETS)
