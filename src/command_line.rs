@@ -46,7 +46,7 @@ pub(crate) fn read() -> Vec<OsString> {
     words
 }
 
-/// A warning on standard error.
+/// Writes a warning to standard error.
 pub(crate) fn warn(name: &str, text: &str) {
     let _ = writeln!(std::io::stderr(), "onramp {name}: warning: {text}");
 }

@@ -148,8 +148,8 @@ fn outlive_hangup() {
     pass_over(&[SIGHUP]);
 }
 
-/// The signals that ask a pool for something do no harm to the other commands, which have the same
-/// process name, nor to a pool that begins or only checks its settings.
+/// Ignores the signals that ask a pool for something: they do no harm to the other commands, which
+/// have the same process name, nor to a pool that begins or only checks its settings.
 fn ignore_signals_of_the_pool() {
     pass_over(&[SIGUSR1, SIGUSR2]);
 }

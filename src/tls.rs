@@ -206,7 +206,7 @@ fn named(name: &str) -> DistinguishedName {
     named
 }
 
-/// Valid from now on, for so many days.
+/// Makes it valid from now on, for so many days.
 fn valid_for(params: &mut CertificateParams, days: u32) {
     let (now, since) = (reactor::utc_now(), date_time_ymd(1970, 1, 1));
     params.not_before = since + now.saturating_sub(CLOCK_SKEW);

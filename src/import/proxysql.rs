@@ -256,7 +256,7 @@ fn listeners(mysql: &[(String, Value)], settings: &mut Settings) {
     settings.put(Top, "listen", addresses);
 }
 
-/// The console, and what is served over HTTP.
+/// Imports the console, and what is served over HTTP.
 fn admin(admin: &[(String, Value)], settings: &mut Settings) {
     let mut others = Vec::new();
     for (name, value) in admin {
@@ -286,7 +286,7 @@ fn admin(admin: &[(String, Value)], settings: &mut Settings) {
     }
 }
 
-/// The console listens at one address. ProxySQL lets its account `admin` in from the host itself
+/// Imports the console's one address. ProxySQL lets its account `admin` in from the host itself
 /// only; the console lets its administrator in from wherever it listens, so that is the loopback.
 fn console_address(interfaces: &str, settings: &mut Settings) {
     let addresses = interfaces.split(';').map(str::trim);
@@ -320,7 +320,7 @@ fn is_local(host: &str) -> bool {
         || ip.is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-/// The first of `name:password;...`, the value of `variable`, becomes an account of the console.
+/// Makes the first of `name:password;...`, the value of `variable`, an account of the console.
 fn account(credentials: &str, (variable, role): (&str, &str), settings: &mut Settings) {
     let mut accounts = credentials.split(';').map(str::trim);
     let Some((user, password)) = accounts.next().and_then(|first| first.split_once(':')) else {

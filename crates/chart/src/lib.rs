@@ -11,7 +11,7 @@ mod scale;
 pub use scale::{Scale, linear_ticks, power_ticks, spread};
 use std::fmt::Write;
 
-/// A straight line between two places in pixels, with a class of the page.
+/// Appends a straight line between two places in pixels, with a class of the page.
 pub fn segment(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
     // Writing to a string does not fail.
     let _ = write!(

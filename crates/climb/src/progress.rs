@@ -27,14 +27,14 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub(crate) fn line(&mut self, text: &str) {
         self.clear();
         let _ = writeln!(self.out, "{text}");
         let _ = self.out.flush();
     }
 
-    /// Text that the next call replaces.
+    /// Prints text that the next call replaces.
     pub(crate) fn live(&mut self, text: &str) {
         if self.terminal {
             let text: String = text.chars().take(LIVE_CHARS_MAX).collect();

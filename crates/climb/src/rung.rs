@@ -406,7 +406,7 @@ impl Watched {
         }
     }
 
-    /// A process that is gone keeps its last figures.
+    /// Takes figures of the processes; one that is gone keeps its last ones.
     fn sample(&mut self) {
         if let Some(now) = Usage::of(self.pid) {
             self.peak_rss_bytes = self.peak_rss_bytes.max(now.rss_bytes);

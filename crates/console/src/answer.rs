@@ -87,19 +87,19 @@ fn ok_packet(info: &str) -> OkPacket<'_> {
     }
 }
 
-/// An OK packet with this text, and the number of the one behind it.
+/// Appends an OK packet with this text, and the number of the one behind it.
 pub(crate) fn put_ok(out: &mut Vec<u8>, seq: u8, info: &str) {
     let mut payload = Vec::new();
     ok_packet(info).put(&mut payload, OK, false);
     put_packet(out, seq, &payload);
 }
 
-/// An error.
+/// Appends an error.
 pub(crate) fn put_error(out: &mut Vec<u8>, seq: u8, code: ErrorCode, words: &str) {
     put_err(out, seq, code, words);
 }
 
-/// The end of columns, or of rows, for clients with EOF packets.
+/// Appends the end of columns, or of rows, for clients with EOF packets.
 fn put_eof(out: &mut Vec<u8>, seq: u8) {
     put_short(out, seq, |out| ok_packet("").put_eof(out));
 }
@@ -147,7 +147,7 @@ impl<'o> Answer<'o> {
         now
     }
 
-    /// The columns, in front of the first row.
+    /// Appends the columns, in front of the first row.
     pub(crate) fn columns<'n>(&mut self, names: impl ExactSizeIterator<Item = &'n str>) {
         let seq = self.next();
         put_short(self.out, seq, |out| put_lenenc(out, names.len() as u64));
@@ -234,7 +234,7 @@ impl<'o> Answer<'o> {
         }
     }
 
-    /// The end, behind the last row.
+    /// Appends the end, behind the last row.
     pub(crate) fn end(mut self) {
         for column in &self.columns {
             let mut of = Vec::with_capacity(TYPE_LEN);
@@ -260,7 +260,7 @@ fn put_number(out: &mut Vec<u8>, digits: &mut String, number: impl std::fmt::Dis
     put_text(out, digits);
 }
 
-/// The part of a column's definition that its type does not decide.
+/// Appends the part of a column's definition that its type does not decide.
 fn put_names(out: &mut Vec<u8>, name: &str) {
     put_text(out, "def");
     // Schema, table and the table's own name: a client that looks for keys finds none.
@@ -272,7 +272,7 @@ fn put_names(out: &mut Vec<u8>, name: &str) {
     out.push(0x0C);
 }
 
-/// The rest of it, [`TYPE_LEN`] bytes.
+/// Appends the rest of it, [`TYPE_LEN`] bytes.
 fn put_type(out: &mut Vec<u8>, of: u8) {
     let (collation, flags, decimals) = match of {
         DOUBLE => (BINARY_COLLATION, NUMBER_FLAGS, NOT_FIXED),

@@ -175,8 +175,8 @@ pub trait Source: Send + Sync + 'static {
     /// A sentence that says why it cannot be done.
     fn act(&self, admin: &str, action: &Action) -> Result<String, Refused>;
 
-    /// Called when the answer of [`Source::act`] is on its way: an action that ends the program
-    /// begins now, or nobody would hear that it ends.
+    /// Does, when the answer of [`Source::act`] is on its way, what had to wait for it: an action
+    /// that ends the program begins now, or nobody would hear that it ends.
     fn has_answered(&self, action: &Action);
 
     /// Notes a login that was accepted or refused.

@@ -364,7 +364,7 @@ pub fn undo(
     Ok(left.len())
 }
 
-/// A line for the user; one who does not listen loses it.
+/// Writes a line for the user; one who does not listen loses it.
 fn say(out: &mut dyn Write, words: &str) {
     let _ = writeln!(out, "{words}");
 }

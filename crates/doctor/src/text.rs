@@ -112,7 +112,7 @@ fn head(out: &mut String, facts: &Facts, question: &Question) {
     out.push('\n');
 }
 
-/// One line: how many are reached, and by what they are stopped.
+/// Appends one line: how many are reached, and by what they are stopped.
 fn verdict(out: &mut String, findings: &[Finding], way: Way, question: &Question, style: Style) {
     let rungs = ladder(findings, way);
     let (short, over): (Vec<_>, Vec<_>) = rungs
@@ -143,7 +143,7 @@ fn names(rungs: &[&Rung<'_>]) -> String {
     }
 }
 
-/// A check that is not ok: what, why, and the command.
+/// Appends a check that is not ok: what, why, and the command.
 fn gap(out: &mut String, finding: &Finding, question: &Question, style: Style) {
     let label = if finding.status == Status::Fail {
         "FAIL"
@@ -175,7 +175,7 @@ fn gap(out: &mut String, finding: &Finding, question: &Question, style: Style) {
     }
 }
 
-/// A check that is ok, or skipped: one line.
+/// Appends a check that is ok, or skipped: one line.
 fn enough(out: &mut String, finding: &Finding, style: Style) {
     let (have, need) = (finding.shown(&finding.have), finding.shown(&finding.need));
     let words = match (&finding.need, finding.status) {
@@ -198,7 +198,7 @@ fn enough(out: &mut String, finding: &Finding, style: Style) {
     }
 }
 
-/// All limits of a way, the lowest first.
+/// Appends all limits of a way, the lowest first.
 fn way_ladder(out: &mut String, findings: &[Finding], way: Way) {
     let rungs = ladder(findings, way);
     let Some(first) = rungs.first() else {
@@ -222,7 +222,7 @@ fn way_ladder(out: &mut String, findings: &[Finding], way: Way) {
     out.push('\n');
 }
 
-/// Other faults, where no number of connections was given.
+/// Appends other faults, where no number of connections was given.
 fn notes(out: &mut String, findings: &[Finding], style: Style) {
     let wanting = findings
         .iter()

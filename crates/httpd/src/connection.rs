@@ -78,7 +78,7 @@ impl Connection {
         matches!(self.state, State::Answering(..))
     }
 
-    /// The answer that it waits for is made.
+    /// Takes the answer that it waits for.
     pub(crate) fn take_reply(&mut self, reply: &Reply, now: Time) {
         if let State::Waiting { head_only } = self.state {
             self.state = State::Answering(written(reply, head_only), 0);

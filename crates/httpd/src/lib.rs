@@ -217,7 +217,7 @@ pub trait Site {
         None
     }
 
-    /// Called when a moment has passed.
+    /// Works on what is due after a moment.
     fn tick(&mut self) {}
 }
 

@@ -188,13 +188,13 @@ impl Opener {
         self.out -= 1;
     }
 
-    /// A slot that we closed is to be opened again at its own time.
+    /// Queues a slot that we closed, to be opened again at its own time.
     pub fn reopen_at(&mut self, due: Time, slot: ConnectionSlot) {
         let unpaced = true;
         self.put_again(due, ConnectionSlot { unpaced, ..slot });
     }
 
-    /// A slot that we closed is not wanted for now.
+    /// Parks a slot that we closed and that is not wanted for now.
     pub fn park(&mut self, slot: ConnectionSlot) {
         self.parked.push(ConnectionSlot {
             reopening: false,

@@ -190,7 +190,7 @@ fn reply_channel() -> (SyncSender<Reply>, Receiver<Reply>) {
     sync_channel(REPLIES_MAX)
 }
 
-/// The life of a type's thread.
+/// Runs a type's thread.
 fn serve(
     (listener, max): (&Listener, Duration),
     running: &Mutex<Option<Child>>,

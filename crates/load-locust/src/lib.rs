@@ -253,7 +253,7 @@ impl Fleet {
         }
     }
 
-    /// A worker's users end; what was counted until then is reported while the master still takes
+    /// Ends a worker's users; what was counted until then is reported while the master still takes
     /// it.
     fn stop(&mut self, number: usize) {
         let Some(worker) = self.workers.get_mut(number) else {

@@ -594,7 +594,7 @@ fn too_much() -> Fault {
     ))
 }
 
-/// The arguments of COM_STMT_EXECUTE: no cursor, one execution, NULLs, types, values.
+/// Appends the arguments of COM_STMT_EXECUTE: no cursor, one execution, NULLs, types, values.
 fn put_execution(out: &mut Vec<u8>, id: u32, values: &[Value<'_>]) {
     out.extend_from_slice(&id.to_le_bytes());
     out.extend_from_slice(&[0, 1, 0, 0, 0]);
@@ -641,7 +641,7 @@ fn cut(text: &str) -> Box<[Box<str>]> {
     pieces.into_boxed_slice()
 }
 
-/// A statement with its values in their places.
+/// Appends a statement with its values in their places.
 fn put_as_text(out: &mut Vec<u8>, pieces: &[Box<str>], values: &[Value<'_>]) {
     for (at, piece) in pieces.iter().enumerate() {
         out.extend_from_slice(piece.as_bytes());

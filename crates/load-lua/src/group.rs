@@ -421,7 +421,7 @@ impl Stage {
         }
     }
 
-    /// A user that has ended may begin again; the connections that its script has left open are
+    /// Lets a user that has ended begin again; the connections that its script has left open are
     /// closed.
     fn vacate(&mut self, user: u32) {
         let left: Vec<u32> = self
@@ -448,7 +448,7 @@ impl Stage {
         }
     }
 
-    /// An error that the script did not catch ends the run.
+    /// Ends the run for an error that the script did not catch.
     fn die(&mut self, user: u32, reason: &str) {
         let function = self.phase(user).function();
         self.set_phase(user, Phase::Ended);
@@ -526,7 +526,7 @@ impl Stage {
         }
     }
 
-    /// All begin their events.
+    /// Starts the events of all.
     fn start(&mut self, share: &Share) {
         self.running = true;
         if let Loop::Open {
@@ -554,7 +554,7 @@ impl Stage {
         }
     }
 
-    /// No more events begin.
+    /// Lets no more events begin.
     fn stop(&mut self) {
         self.running = false;
         self.stopping = true;
@@ -928,7 +928,7 @@ struct Group {
     end: Option<Time>,
 }
 
-/// The life of a group's thread.
+/// Runs a group's thread.
 pub fn run(
     plan: Arc<Plan>,
     program: &Program,

@@ -157,7 +157,7 @@ impl Connection {
         self.state.is_executing()
     }
 
-    /// The one place where the state changes. Who is executing is counted here, for the end of the
+    /// Changes the state, in this one place. Who is executing is counted here, for the end of the
     /// run.
     fn become_state(&mut self, context: &mut Context, next: State) {
         debug_assert!(self.state.may_become(&next), "{:?} to {next:?}", self.state);

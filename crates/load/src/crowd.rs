@@ -446,8 +446,8 @@ impl Crowd<'_> {
         self.group_threads.report(Order::Stop(end))
     }
 
-    /// One point of the series, which was to end at `due`, and a line of the report where one is
-    /// due.
+    /// Adds one point of the series, which was to end at `due`, and prints a line of the report
+    /// where one is due.
     fn point(&mut self, clock: &mut Clock, counts: Stats, due: Time) {
         let now = Time::now();
         let cpu = process::own().unwrap_or_default().cpu;
@@ -470,8 +470,8 @@ impl Crowd<'_> {
         }
     }
 
-    /// A line of the report, for what has been counted since the last one, if that is a good part
-    /// of an interval.
+    /// Prints a line of the report, for what has been counted since the last one, if that is a good
+    /// part of an interval.
     fn line(&mut self, clock: &mut Clock, due: Time) {
         let now = Time::now();
         let length = now.since(clock.line_from);

@@ -64,7 +64,7 @@ struct Group {
     marks: Marks,
 }
 
-/// The life of a group's thread.
+/// Runs a group's thread.
 pub(crate) fn run(
     plan: Arc<Plan>,
     share: Share,

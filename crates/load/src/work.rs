@@ -144,7 +144,7 @@ impl Work {
         }
     }
 
-    /// No more events begin, also none of those that wait.
+    /// Lets no more events begin, also none of those that wait.
     pub(crate) fn stop(&mut self) {
         self.idle.clear();
         if let Some(arrivals) = &mut self.arrivals {

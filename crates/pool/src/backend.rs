@@ -747,7 +747,7 @@ impl<S> Backend<S> {
         (self.typed.as_ref()).is_some_and(|typed| typed.by == Some(client))
     }
 
-    /// That session starts over: they are not its own any more.
+    /// Marks the types as nobody's, the session that has set them having started over.
     pub(crate) fn invalidate_types(&mut self) {
         if let Some(typed) = &mut self.typed {
             typed.by = None;

@@ -203,7 +203,7 @@ fn timed(mut one: impl FnMut()) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / RECORDS as f64
 }
 
-/// The client's next record.
+/// Seals the client's next record.
 fn sealed(client: &mut ClientConnection, plain: &[u8], out: &mut Vec<u8>) {
     out.clear();
     client.writer().write_all(plain).unwrap();

@@ -26,7 +26,7 @@ pub fn prefetch<T: ?Sized>(object: &T) {
     }
 }
 
-/// Elsewhere the processor finds out by itself.
+/// Does nothing: elsewhere the processor finds out by itself.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub fn prefetch<T: ?Sized>(_: &T) {}

@@ -288,7 +288,7 @@ impl LastStatement {
         self.pending = PendingReadBack::default();
     }
 
-    /// The answer to SHOW WARNINGS on its client's behalf has come; `charset` is
+    /// Takes the answer to SHOW WARNINGS on its client's behalf; `charset` is
     /// `character_set_results` of that moment and `stored_max` the `max_error_count`.
     pub fn keep_conditions(
         &mut self,

@@ -409,7 +409,7 @@ impl Pins {
         self.shrink();
     }
 
-    /// One of the things that are held for this cause has ended.
+    /// Ends one of the things that are held for this cause.
     pub fn end(&mut self, cause: PinCause, name: &[u8]) {
         if let Some(pins) = &mut self.0 {
             pins.end(&Ended::One(cause, name.into()));

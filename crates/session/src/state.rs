@@ -204,7 +204,7 @@ impl Session {
         session
     }
 
-    /// A login as an interactive client begins with another `wait_timeout`.
+    /// Sets the `wait_timeout` with which the login of an interactive client begins.
     pub fn begin_interactive(&mut self, capabilities: u32) {
         let wait = self.defaults.value(b"interactive_timeout");
         if capabilities & INTERACTIVE != 0

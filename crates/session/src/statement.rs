@@ -140,7 +140,7 @@ impl Statement {
         matches!(self.extent, Extent::Short | Extent::ShortInSchema)
     }
 
-    /// Its text, or code that is known, explains what is reported of it.
+    /// Notes that its text, or code that is known, explains what is reported of it.
     pub fn explain(&mut self) {
         if self.explanation == Explanation::None {
             self.explanation = Explanation::Lasting;

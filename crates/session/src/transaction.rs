@@ -85,7 +85,7 @@ impl Transaction {
         self.status
     }
 
-    /// The status flags of an OK, in the order of their arrival.
+    /// Takes the status flags of an OK, in the order of their arrival.
     pub fn note_status(&mut self, flags: u16) {
         self.note(|told| {
             told.ended = told.status & !flags & status::IN_TRANS != 0;
@@ -116,12 +116,14 @@ impl Transaction {
         true
     }
 
-    /// The state that the tracker reports: a letter for each thing that has been done, or `_`.
+    /// Takes the state that the tracker reports: a letter for each thing that has been done, or
+    /// `_`.
     pub fn note_state(&mut self, state: &[u8]) {
         self.note(|told| told.tracked = state.iter().any(|&c| c != b'_'));
     }
 
-    /// The characteristics that the tracker reports, as statements; empty when there are none.
+    /// Takes the characteristics that the tracker reports, as statements; empty when there are
+    /// none.
     pub fn note_characteristics(&mut self, statements: &[u8]) {
         self.note(|told| told.announced = !statements.is_empty());
     }

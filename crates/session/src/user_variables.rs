@@ -107,8 +107,8 @@ pub fn columns_len_max(names: &[Text]) -> usize {
     names.iter().map(of_one).sum()
 }
 
-/// The [`READ_COLUMNS`] that read each of these back; a value of more than `value_max` bytes comes
-/// without them.
+/// Puts the [`READ_COLUMNS`] that read each of these back; a value of more than `value_max` bytes
+/// comes without them. a value of more than `value_max` bytes comes without them.
 ///
 /// The first shows the type, and a number's value. MariaDB rounds a DECIMAL there, and MySQL a
 /// DOUBLE in CONCAT. HEX would make digits of a number itself. The text of a DECIMAL is in the

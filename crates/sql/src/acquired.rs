@@ -125,7 +125,7 @@ pub fn acquired(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
     out
 }
 
-/// Every call of GET_LOCK with a plain literal as its name.
+/// Takes every call of GET_LOCK with a plain literal as its name.
 fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Acquired) {
     const RELEASES: [&[u8]; 2] = [b"RELEASE_LOCK", b"RELEASE_ALL_LOCKS"];
     for (at, token) in tokens.iter().enumerate() {
@@ -160,8 +160,8 @@ fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Acq
     }
 }
 
-/// Every variable that is in use once it is set, if a text that sets some names it at all. With
-/// `insert_id` set to 0 the next row gets that id, and the variable shows 0 before and after
+/// Takes every variable that is in use once it is set, if a text that sets some names it at all.
+/// With `insert_id` set to 0 the next row gets that id, and the variable shows 0 before and after
 /// (MariaDB 10.11, MySQL 9.7): only of another number can be told when it is used up.
 fn take_variables(words: &Words<'_>, tokens: &[Token], out: &mut Acquired) {
     for (at, token) in tokens.iter().enumerate() {

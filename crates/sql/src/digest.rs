@@ -117,7 +117,7 @@ impl<'a, T: Take<'a>> Reader<'a, T> {
         }
     }
 
-    /// The next token of the text.
+    /// Takes the next token of the text.
     fn token(&mut self, next: Token) {
         if next.start < LEN_MAX
             && let Some(token) = self.last.replace(next)
@@ -276,7 +276,7 @@ impl<'a> Digesting<'a> {
         Self(Reader::new(sql, Number::new()))
     }
 
-    /// The next token of the text.
+    /// Takes the next token of the text.
     pub(crate) fn token(&mut self, token: Token) {
         self.0.token(token);
     }

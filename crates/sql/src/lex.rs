@@ -445,7 +445,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A comment that opens at `start` with `/*`.
+    /// Skips a comment that opens at `start` with `/*`, or enters it.
     fn block_comment(&mut self, start: usize) {
         let text = self.sql.get(start + 2..).unwrap_or_default();
         let read = Comment::read(text, self.mode.server);
@@ -459,7 +459,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A comment that some servers run.
+    /// Enters or skips a comment that some servers run.
     fn versioned(&mut self, mariadb: bool, version: u32) {
         // Different versions in one text have more outcomes than run-all and skip-all.
         self.doubt |= self
@@ -494,8 +494,8 @@ impl<'a> Lexer<'a> {
         self.unread = true;
     }
 
-    /// A zero byte outside of quotes. As the last of a text it is none of it: servers cut off white
-    /// space and semicolons first.
+    /// Ends the text at a zero byte outside of quotes. As the last of a text it is none of it:
+    /// servers cut off white space and semicolons first.
     fn end_at(&mut self, zero: usize) {
         let rest = self.sql.get(zero + 1..).unwrap_or_default();
         let cut_off = |byte: &u8| matches!(byte, b';' | b' ' | 9..=13);

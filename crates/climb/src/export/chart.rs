@@ -295,7 +295,8 @@ impl Chart<'_> {
         )
     }
 
-    /// The end of each line: its name and its last value, tied to it where they had to move.
+    /// Appends the end of each line: its name and its last value, tied to it where they had to
+    /// move.
     fn draw_labels(&self, svg: &mut String, ends: &[(f64, f64)]) {
         let wanted: Vec<_> = ends.iter().map(|(_, y)| *y).collect();
         let places = spread(&wanted, LABEL_GAP, TOP, BOTTOM);
@@ -317,7 +318,7 @@ impl Chart<'_> {
     }
 }
 
-/// A form for each path: a disc, a square, a diamond.
+/// Appends the form of a path: a disc, a square, a diamond.
 fn marker(svg: &mut String, path: Path, (x, y): (f64, f64), tip: &str) {
     let r = match path {
         Path::Onramp => 4.6,
@@ -338,7 +339,7 @@ fn marker(svg: &mut String, path: Path, (x, y): (f64, f64), tip: &str) {
     outline(svg, "marker", path, &form, tip);
 }
 
-/// A path of SVG with a tooltip.
+/// Appends a path of SVG with a tooltip.
 fn outline(svg: &mut String, class: &str, path: Path, form: &str, tip: &str) {
     let tip = escaped(tip);
     let _ = write!(

@@ -166,7 +166,7 @@ fn is_of_onramp(entry: &Entry) -> bool {
     entry.name.starts_with("onramp-")
 }
 
-/// Further meanings of the number, besides those of [`cases_of_pool`].
+/// Appends further meanings of the number, besides those of [`cases_of_pool`].
 fn more(out: &mut String, explained: &Explained, entry: &Entry) {
     let variants = explained.variants();
     if variants.is_empty() || !explained.line.is_empty() {
@@ -202,7 +202,7 @@ fn heading(out: &mut String, words: &str) {
     let _ = writeln!(out, "  {words}");
 }
 
-/// Text in lines of [`COLUMNS`], indented.
+/// Appends text in lines of [`COLUMNS`], indented.
 fn paragraph(out: &mut String, indent: usize, text: &str) {
     let mut column = 0;
     for word in text.split_whitespace() {

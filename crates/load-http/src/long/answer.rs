@@ -47,7 +47,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Some more of it.
+    /// Takes some more of it.
     pub(super) fn pass(&mut self, bytes: &[u8], expected: Option<&[u8]>) {
         if let (Some(expected), false) = (expected, self.differs) {
             let from = usize::try_from(self.came).unwrap_or(usize::MAX);

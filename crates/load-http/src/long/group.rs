@@ -252,7 +252,7 @@ struct Group<T: Talk> {
     end: Option<(Time, Time)>,
 }
 
-/// The life of a group's thread.
+/// Runs a group's thread.
 pub(super) fn run<T: Talk>(
     plan: Arc<Plan<T::Plan>>,
     share: Share,
@@ -591,7 +591,7 @@ impl<T: Talk> Group<T> {
         }
     }
 
-    /// A connection that stood is gone; where it is opened again that is at `again`.
+    /// Closes a connection that stood; where it is opened again that is at `again`.
     fn close(&mut self, key: Key, again: Time) {
         let Some(line) = self.lines.remove(key) else {
             return;

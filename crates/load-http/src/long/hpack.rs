@@ -39,14 +39,14 @@ pub(super) fn request(is_secure: bool, authority: &str, path: &str, user_agent: 
     block
 }
 
-/// A literal with a name of the static table, for no table.
+/// Appends a literal with a name of the static table, for no table.
 fn put_literal(block: &mut Vec<u8>, name: u32, value: &str) {
     put_number(block, 0, 4, name as usize);
     put_number(block, 0, 7, value.len());
     block.extend_from_slice(value.as_bytes());
 }
 
-/// A number in the last `bits` bits of a byte that begins with `pattern`, and behind it.
+/// Appends a number in the last `bits` bits of a byte that begins with `pattern`, and behind it.
 fn put_number(block: &mut Vec<u8>, pattern: u8, bits: u8, number: usize) {
     let most = (1_usize << bits) - 1;
     let low = |number: usize| u8::try_from(number & 0xff).unwrap_or(u8::MAX);

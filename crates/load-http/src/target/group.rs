@@ -93,7 +93,7 @@ struct Group {
     is_stopped: bool,
 }
 
-/// The life of a group's thread.
+/// Runs a group's thread.
 pub(super) fn run(plan: Arc<Plan>, mailbox: Mailbox<Order>, letters: SyncSender<Message>) {
     let failure = letters.clone();
     if let Err(reason) = Group::new(plan, mailbox, letters).and_then(event_loop::run) {

@@ -20,7 +20,7 @@ use load_core::model::Loop;
 use reactor::{Key, Net, Time};
 
 impl Group {
-    /// The order to execute has come.
+    /// Begins to execute, as ordered.
     pub(super) fn begin_work(&mut self) {
         let now = Time::now();
         self.context.running = true;

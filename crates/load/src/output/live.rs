@@ -277,7 +277,7 @@ fn errors_of(frame: &Frame<'_>) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// The buffer as lines of text with the terminal's codes for colours.
+/// Appends the buffer as lines of text with the terminal's codes for colours.
 fn write_rows(buffer: &Buffer, out: &mut String) {
     let width = usize::from(buffer.area.width.max(1));
     for row in buffer.content.chunks(width) {

@@ -231,8 +231,8 @@ impl<N: Net> FailedLogins<'_, N> {
         })
     }
 
-    /// A client that logs in has gone. Where it was asked for its password without TLS, it may have
-    /// gone for that: clients say so to their users (error 2061), and to nobody else.
+    /// Notes that a client that logs in has gone. Where it was asked for its password without TLS,
+    /// it may have gone for that: clients say so to their users (error 2061), and to nobody else.
     pub(crate) fn note_gone(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;

@@ -191,8 +191,8 @@ fn put_kind(line: &mut String, kind: &[u8]) {
     }
 }
 
-/// The value, with `\xHH` for what is no printable ASCII. Of wide characters OpenSSL leaves out the
-/// bytes that are 0 in all of them.
+/// Appends the value, with `\xHH` for what is no printable ASCII. Of wide characters OpenSSL leaves
+/// out the bytes that are 0 in all of them.
 fn put_value(line: &mut String, tag: u8, value: &[u8]) {
     let width = match tag {
         BMP => 2,

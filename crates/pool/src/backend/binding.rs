@@ -29,7 +29,7 @@ impl<I: Copy> Binding<I> {
 }
 
 impl Binding<BackendId> {
-    /// A client's: it and an idle backend get each other.
+    /// Binds a client and an idle backend to each other.
     pub(crate) fn bind(
         &mut self,
         backend: &mut Binding<ClientId>,
@@ -39,13 +39,13 @@ impl Binding<BackendId> {
         *backend = Binding(Some(client));
     }
 
-    /// A client's: its statement goes out behind those that are in flight on this backend.
+    /// Binds a client whose statement goes out behind those in flight on this backend.
     pub(crate) fn join(&mut self, backend: BackendId) {
         *self = Binding(Some(backend));
     }
 
-    /// A client's: it has no backend any more. The backend, if it is still there, is nobody's, or
-    /// that of the clients behind this one.
+    /// Unbinds a client from its backend, which, if it is still there, is nobody's, or that of the
+    /// clients behind this one.
     pub(crate) fn unbind(&mut self, client: ClientId, backend: Option<&mut Binding<ClientId>>) {
         *self = Binding(None);
         if let Some(backend) = backend {
@@ -55,14 +55,15 @@ impl Binding<BackendId> {
 }
 
 impl Binding<ClientId> {
-    /// A backend's: this client is gone.
+    /// Unbinds a backend from this client, which is gone.
     pub(crate) fn forget(&mut self, client: ClientId) {
         if self.0 == Some(client) {
             *self = Binding(None);
         }
     }
 
-    /// A backend's: its next reply is for this client, whose statement is in flight there.
+    /// Binds a backend to this client, whose statement is in flight there and for whom its next
+    /// reply is.
     pub(crate) fn hand_over(&mut self, owner: Option<ClientId>) {
         *self = Binding(owner);
     }

@@ -21,7 +21,7 @@ pub(crate) enum Reuse {
 }
 
 impl Reuse {
-    /// A KILL for what runs on it goes out.
+    /// Freezes it while a KILL for what runs on it goes out.
     pub(crate) fn freeze(&mut self) {
         *self = match self {
             Reuse::Anybody | Reuse::Frozen => Reuse::Frozen,

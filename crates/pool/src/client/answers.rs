@@ -63,7 +63,7 @@ impl<N: Net> Answers<'_, N> {
         view.map_or(0, |view| view.status(self.to.shared.server.flavour))
     }
 
-    /// An OK.
+    /// Sends an OK.
     pub(crate) fn ok(&mut self, key: ClientId, ok: &OwnOk<'_>) {
         let status = self.status(key);
         let Some(client) = self.to.clients.get_mut(key) else {
@@ -78,8 +78,8 @@ impl<N: Net> Answers<'_, N> {
         *self.lent = out;
     }
 
-    /// An error of a command that the server does not know, or cannot read. MySQL counts it behind
-    /// the conditions of the statement before.
+    /// Sends an error of a command that the server does not know, or cannot read. MySQL counts it
+    /// behind the conditions of the statement before.
     pub(crate) fn error_unread(&mut self, key: ClientId, code: ErrorCode, text: &str) {
         let mysql = self.to.shared.server.flavour.is_mysql();
         let before = self.to.clients.get(key).map(|c| c.last.conditions);
@@ -91,7 +91,7 @@ impl<N: Net> Answers<'_, N> {
         }
     }
 
-    /// An error of the pool's own, as the answer to the client's command.
+    /// Sends an error of the pool's own, as the answer to the client's command.
     pub(crate) fn error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
         if let Some(client) = self.to.clients.get_mut(key) {
             client.last.failed_by_pool();
@@ -99,7 +99,7 @@ impl<N: Net> Answers<'_, N> {
         self.put_error(key, code, text);
     }
 
-    /// The server's error for an empty text, which it has given for the one before.
+    /// Sends the server's error for an empty text, which it has given for the one before.
     pub(crate) fn empty_again(&mut self, key: ClientId) {
         if let Some(client) = self.to.clients.get_mut(key) {
             client.last.failed_again();
@@ -129,7 +129,7 @@ impl<N: Net> Answers<'_, N> {
         *self.lent = out;
     }
 
-    /// The error for a refusal, as the answer to the client's command.
+    /// Sends the error for a refusal, as the answer to the client's command.
     pub(crate) fn refuse(&mut self, key: ClientId, refusal: &Refusal) {
         self.count(key, refusal);
         // An execution was refused, and is over for its client: so is the long data for it.
@@ -207,7 +207,7 @@ impl<N: Net> Answers<'_, N> {
         self.refuse_counted(key, &Refusal::Prepared(Unprepared::Full { max }))
     }
 
-    /// The server's words for a command that cannot be read.
+    /// Sends the server's words for a command that cannot be read.
     pub(crate) fn malformed(&mut self, key: ClientId) {
         let end = match self.to.shared.server.flavour {
             Server::MySql(_) => ".",
@@ -217,7 +217,7 @@ impl<N: Net> Answers<'_, N> {
         self.error(key, errors::MALFORMED_PACKET, &text);
     }
 
-    /// The answer to COM_PING.
+    /// Answers COM_PING.
     pub(crate) fn pong(&mut self, key: ClientId) {
         if let Some(client) = self.to.clients.get_mut(key) {
             client.last.answered(0);
@@ -246,7 +246,7 @@ impl<N: Net> Answers<'_, N> {
         }
     }
 
-    /// The first packet of a connection.
+    /// Sends the first packet of a connection.
     pub(crate) fn greeting(&mut self, key: ClientId, nonce_key: &[u8; 32]) {
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
@@ -268,8 +268,8 @@ impl<N: Net> Answers<'_, N> {
         self.to.send(key, &out);
     }
 
-    /// The OK of a login: what it proves to clients of MariaDB is its info, and it reports the
-    /// default schema.
+    /// Sends the OK of a login: what it proves to clients of MariaDB is its info, and it reports
+    /// the default schema.
     pub(crate) fn end_login(&mut self, key: ClientId, front: &[u8]) {
         let server = &self.to.shared.server;
         self.counts.logins += 1;
@@ -310,7 +310,7 @@ impl<N: Net> Answers<'_, N> {
         self.replay(key, rows);
     }
 
-    /// A reply that was kept, in the form that this client understands.
+    /// Sends a reply that was retained, in the form that this client understands.
     pub(crate) fn replay(&mut self, key: ClientId, kept: &[u8]) {
         let status = self.status(key);
         let Some(client) = self.to.clients.get_mut(key) else {

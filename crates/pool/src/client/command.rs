@@ -33,7 +33,7 @@ impl<S> Client<S> {
         self.since
     }
 
-    /// Its limits of time count from here.
+    /// Restarts its limits of time from here.
     pub(crate) fn count_from(&mut self, now: Time) {
         self.since = now;
     }
@@ -43,7 +43,7 @@ impl<S> Client<S> {
         self.seq
     }
 
-    /// The next packet to it has this number.
+    /// Sets the number of the next packet to it.
     pub(crate) fn set_seq(&mut self, seq: u8) {
         self.seq = seq;
     }

@@ -102,7 +102,7 @@ impl Place {
         }
     }
 
-    /// Its command, of so many bytes, stands in a queue now.
+    /// Enters its command, of so many bytes, into a queue.
     pub(crate) fn enter(&mut self, queue: QueueName, since: Time, bytes: usize) {
         self.held = Held::InQueue;
         self.queue = queue;

@@ -347,7 +347,7 @@ mod tests {
         (name.into(), Ok(name.parse().unwrap()))
     }
 
-    /// An answer of a server, with its replicas.
+    /// Takes an answer of a server, with its replicas.
     fn answered(cluster: &Cluster, id: ServerId, server_id: u64, replicas: &[&str]) {
         let place = cluster.place(id).unwrap();
         let report = Report {

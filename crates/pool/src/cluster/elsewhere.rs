@@ -276,7 +276,7 @@ impl<N: Net> Readers<'_, N> {
         }
     }
 
-    /// A client's session names a server for its reads.
+    /// Sets the server that a client's session names for its reads.
     pub(crate) fn ask_from(&mut self, key: ClientId, from: Option<ReadFrom>) {
         if self.members.shared.cluster.is_some() {
             self.reads.clients.entry(key).or_default().from = from;

@@ -399,7 +399,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A command for a backend was answered.
+    /// Handles the answer to a command for a backend.
     fn backend_answered(
         &mut self,
         backend_id: BackendId,
@@ -452,8 +452,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A command for a client's session was answered: does with the client and the backend what
-    /// follows.
+    /// Handles the answer to a command for a client's session: does with the client and the backend
+    /// what follows.
     fn session_answered(
         &mut self,
         backend_id: BackendId,

@@ -103,7 +103,7 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// A client logs in with a schema that no backend has accepted yet.
+    /// Opens, on a backend, the schema of a client's login that none has accepted yet.
     pub(crate) fn open(&mut self, key: ClientId) {
         match self.acquire(key) {
             // What follows the login is handled by whoever handles that: read on from here, later

@@ -355,8 +355,8 @@ impl<N: Net> Group<N> {
         self.clients.leave(key, self.net.now());
     }
 
-    /// A client that goes in the middle of its local file takes its backend along. The server
-    /// would wait for the rest of the file, with the transaction and the locks of what it has.
+    /// Closes the backend of a client that goes in the middle of its local file. The server would
+    /// wait for the rest of the file, with the transaction and the locks of what it has.
     fn leave_amid_file(&mut self, key: ClientId) {
         let client = self.clients.get(key);
         let feeds = client.filter(|client| client.state() == ClientState::Feeding);

@@ -18,7 +18,7 @@ pub struct TurnOutput {
 }
 
 impl TurnOutput {
-    /// A message to another group.
+    /// Adds a message to another group.
     pub(crate) fn send(&mut self, group: usize, order: Order) {
         self.messages.push((group, order));
     }
@@ -35,12 +35,12 @@ impl TurnOutput {
         self.wake(budget.served(group));
     }
 
-    /// The answer to a question of the console.
+    /// Adds the answer to a question of the console.
     pub(crate) fn answer(&mut self, answer: Answer) {
         self.answers.push(answer);
     }
 
-    /// The report that was asked for; one that nobody has taken is older.
+    /// Stores the report that was asked for; one that nobody has taken is older.
     pub(crate) fn put_report(&mut self, lines: Vec<ReportLine>) {
         self.report = lines;
     }

@@ -336,7 +336,7 @@ impl SlowReaders {
         self.texts.is_long(digest)
     }
 
-    /// A statement that is known to be long is started on this backend.
+    /// Notes the start of a statement that is known to be long on this backend.
     pub(crate) fn start_long(&mut self, backend: BackendId, client: ClientId) {
         self.checked_in(backend);
         self.long.push(Long {

@@ -226,7 +226,7 @@ impl Spool {
         self.queued -= 1;
     }
 
-    /// A block that was asked for has been read, or cannot be.
+    /// Counts a block that was asked for and has been read, or cannot be.
     pub(crate) fn has_read(&mut self) {
         self.asked -= 1;
     }

@@ -215,7 +215,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// The first that waits so is served next.
+    /// Moves the first that waits so to the front of the queue.
     pub(crate) fn admit_behind_long(&mut self) {
         if let Some(key) = self.inputs.behind_long.pop_front()
             && self.inputs.is_behind_long(key)
@@ -225,7 +225,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// A client that has waited stands in the queue.
+    /// Marks a client that has waited as queued.
     fn admit(&mut self, key: ClientId) {
         self.inputs.stand(key, Standing::InLine);
         // Its silence was not its own.

@@ -61,7 +61,7 @@ impl LimitedLog {
         }
     }
 
-    /// A client that has logged in, or its statement, has met a limit.
+    /// Logs a limit that a client past its login, or its statement, has met.
     pub(crate) fn refused(&mut self, now: Time, identity: &ClientIdentity, refusal: &Refusal) {
         if let Some(omitted) = self.refusals.admit(now) {
             let facts = Facts {
@@ -95,7 +95,7 @@ impl LimitedLog {
         }
     }
 
-    /// A client loses its connection for a limit of time.
+    /// Logs a client that loses its connection for a limit of time.
     pub(crate) fn time_limit(&mut self, now: Time, identity: &ClientIdentity, refusal: &Refusal) {
         if let Some(omitted) = self.losses.admit(now) {
             let facts = Facts {

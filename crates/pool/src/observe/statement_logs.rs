@@ -257,7 +257,7 @@ impl<N: Net> Logging<'_, N> {
         }
     }
 
-    /// The reply to a client's statement has come whole. It may have been noted, or not.
+    /// Logs the complete reply to a client's statement, which may have been noted, or not.
     pub(crate) fn ended(
         &mut self,
         key: ClientId,

@@ -75,8 +75,8 @@ impl<S> Pair<'_, S> {
         Ok(())
     }
 
-    /// The collation, which differs from what was reported where a text has set it unseen; and that
-    /// of results.
+    /// Takes the collation, which differs from what was reported where a text has set it unseen;
+    /// and that of results.
     fn note_collation(&mut self, answer: &Answer) {
         if self.client.is_pinned_for(PinReason::WideCharset) {
             return;

@@ -115,7 +115,7 @@ fn passed_on<S>(client: &Client<S>, variables: Vec<Box<[u8]>>, usual: &Wanted) -
 }
 
 impl<S> Client<S> {
-    /// Its execution ran in another schema than its own and failed: a later OK says its own again.
+    /// Queues its own schema for a later OK, after an execution that ran in another one and failed.
     pub(crate) fn owe_schema(&mut self, server: &ServerFacts) {
         let tracks = self.capabilities & SESSION_TRACK != 0 && wanted_by(self, server).schema;
         let mut block = Vec::new();

@@ -123,8 +123,8 @@ impl<S> Client<S> {
         (boxed(modified), certain)
     }
 
-    /// Its command prepares this text: a server looks at the user variables that it names, and
-    /// makes those that it would set, whether it is executed or not.
+    /// Notes that its command prepares this text: a server looks at the user variables that it
+    /// names, and makes those that it would set, whether it is executed or not.
     pub(crate) fn touch_to_prepare(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
         let (modified, certain) = self.variables_in(sql, mode, (found, Use::Prepare));
         if !certain {
@@ -154,7 +154,7 @@ impl<S> Client<S> {
         (modified, certain)
     }
 
-    /// Its statement, which may set these variables, is about to be sent to its backend.
+    /// Notes that its statement, which may set these variables, is about to be sent to its backend.
     pub(crate) fn note_modified(
         &mut self,
         backend: Option<&mut Backend<S>>,

@@ -186,7 +186,7 @@ impl GroupThreads {
     }
 }
 
-/// A group's thread.
+/// Runs a group's thread.
 fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     let (published, groups) = (post.published.clone(), post.groups.clone());
     let questions = post.questions.clone();

@@ -30,7 +30,7 @@ pub(crate) fn reloading() {
     }
 }
 
-/// No new clients: the pool ends when running work has ended.
+/// Reports that no new clients are taken: the pool ends when running work has ended.
 pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping]);
 }

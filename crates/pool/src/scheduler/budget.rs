@@ -67,7 +67,7 @@ impl Share {
         self.reserved.load(SeqCst)
     }
 
-    /// Its part of `total`, of which it may reserve so many.
+    /// Sets its part of `total`, of which it may reserve so many.
     fn divide(&self, share: usize, reserved: usize) {
         self.share.store(share, SeqCst);
         let reserved = reserved.min(share / BACKENDS_PER_RESERVED);
@@ -331,7 +331,7 @@ impl Budget {
         self.lenders(index).take(told)
     }
 
-    /// Group `index` lacks nothing any more.
+    /// Clears the wants of group `index`, which lacks nothing any more.
     pub(crate) fn unwant(&self, index: usize) {
         let wants = &self.shares[index].wants;
         // It lacks nothing at the end of most turns.

@@ -136,7 +136,7 @@ impl HillClimb {
         climb
     }
 
-    /// Another highest number.
+    /// Sets another highest number.
     pub(crate) fn bound(&mut self, highest: usize) {
         let highest = highest.max(self.unit);
         if (highest, self.limit.clamp(self.unit, highest)) != (self.highest, self.limit) {

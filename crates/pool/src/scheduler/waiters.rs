@@ -154,8 +154,8 @@ impl<S> Waiters<'_, S> {
         }
     }
 
-    /// A client whose statement was not sent yet goes back to its place in its queue: the front, if
-    /// it has waited there.
+    /// Queues a client whose statement was not sent yet at its place: the front, if it has waited
+    /// there.
     pub(crate) fn wait_again(&mut self, key: ClientId) {
         let now = self.now;
         let Some(client) = self.clients.get_mut(key) else {

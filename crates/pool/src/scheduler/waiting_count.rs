@@ -93,7 +93,7 @@ impl WaitingCount {
         settings.users[client.user()].count_waiting(true);
     }
 
-    /// A client that stands in a queue does not any more.
+    /// Takes a client out of its queue, and of the count.
     pub(crate) fn leave<S>(&mut self, client: &mut Client<S>, settings: &Settings) {
         client.place.leave();
         self.count -= 1;

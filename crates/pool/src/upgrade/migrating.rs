@@ -49,7 +49,7 @@ impl<S> Migrating<S> {
         }
     }
 
-    /// A client that has come from another process has this backend.
+    /// Binds this backend to its client, which has come from another process.
     pub(crate) fn bind(
         key: ClientId,
         backend: Backend<S>,

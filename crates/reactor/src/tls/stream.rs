@@ -158,7 +158,7 @@ impl Stream {
         }
     }
 
-    /// The last record, if there is room for it: nobody waits for that.
+    /// Sends the last record, if there is room for it: nobody waits for that.
     fn alert<N: Net>(&mut self, net: &mut N, sock: &N::Sock, alert: AlertDescription) {
         with_sealed(|out| {
             self.records.seal_alert(alert, out);

@@ -133,7 +133,7 @@ impl Routine {
         }
     }
 
-    /// Between the name of the routine and its body.
+    /// Reads a word between the name of the routine and its body.
     fn head(&mut self, word: &[u8], before: &[u8]) {
         if self.simple || self.parens > 0 {
             return;
@@ -163,7 +163,7 @@ impl Routine {
         self.simple = !belongs && (is(b"RETURN") || verbs::first(word).is_some());
     }
 
-    /// A word within a block that opens and closes nothing.
+    /// Reads a word within a block that opens and closes nothing.
     fn statement_word(&mut self, word: &[u8], started: bool) {
         let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
         let outside = self.parens == 0;

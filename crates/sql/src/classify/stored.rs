@@ -357,7 +357,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// A statement that may set any user variable that it names.
+    /// Scans a statement that may set any user variable that it names.
     fn variables_of(&self, verb: usize, out: &mut Scanned) {
         let rest = (verb..).take_while(|&at| self.kind(at).is_some_and(|k| k != Kind::Semicolon));
         for at in rest.filter(|&at| self.kind(at) == Some(Kind::UserVariable)) {
@@ -365,7 +365,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// A name before a parenthesis; the rules of place are those of `classify`.
+    /// Scans a name before a parenthesis; the rules of place are those of `classify`.
     fn call(&self, at: usize, out: &mut Scanned) {
         let before = |back: usize| at.checked_sub(back);
         let qualified = self.is_qualified(at);

@@ -67,7 +67,7 @@ pub fn verify(answer: &[u8], nonce: &Nonce, cached: &Cached) -> bool {
     equal(&sha256([&once[..]]), cached)
 }
 
-/// The password with its NUL, XORed with the nonce over and over.
+/// XORs the password with its NUL with the nonce over and over.
 fn mask(bytes: &mut [u8], nonce: &Nonce) {
     for (byte, masking) in bytes.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= masking;

@@ -105,7 +105,7 @@ impl Received {
         std::mem::take(self.buffer())
     }
 
-    /// Nothing in it, with the same memory.
+    /// Clears it, and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.wipe();
         self.buffer().clear();

@@ -120,7 +120,7 @@ impl<N: Net> Group<N> {
         Some(Handled::Kept)
     }
 
-    /// A backend whose session is reset has answered; `last`: with what that is like.
+    /// Handles the answer of a backend whose session is reset; `last`: with what that is like.
     pub(crate) fn session_was_reset(
         &mut self,
         backend_id: BackendId,

@@ -16,8 +16,8 @@ use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
 impl<N: Net> Group<N> {
-    /// A command that came before its client's backend was checked in goes to the queue, if it
-    /// needs a backend.
+    /// Queues a command that came before its client's backend was checked in, if it needs a
+    /// backend.
     pub(crate) fn line_up(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;

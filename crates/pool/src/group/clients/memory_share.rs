@@ -64,8 +64,8 @@ impl Shared {
 }
 
 impl<N: Net> Group<N> {
-    /// All groups keep too much, or the process lacks memory: closes who holds most of all, if that
-    /// is more than a share.
+    /// Closes who holds most of all, if that is more than a share, where all groups keep too much,
+    /// or the process lacks memory.
     pub(crate) fn close_who_holds_most(&mut self, look: MemoryLook) {
         // What nobody has any more goes first.
         self.definitions.sweep();

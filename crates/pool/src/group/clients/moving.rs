@@ -144,7 +144,7 @@ impl<N: Net> Group<N> {
         Ok(key)
     }
 
-    /// The backend of a client that another process sends.
+    /// Takes in the backend of a client that another process sends.
     fn take_in_backend(
         &mut self,
         key: ClientId,

@@ -243,8 +243,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A name that was not proven, or whose schema was refused: says so. What follows is the end,
-    /// but for a change of user on MariaDB, after which the client's next command is wanted.
+    /// Denies a name that was not proven, or whose schema was refused. What follows is the
+    /// end, but for a change of user on MariaDB, after which the client's next command is wanted.
     /// The word is held back for its delay where it is the end.
     pub(crate) fn not_let_in(&mut self, key: ClientId, denial: &Denial) {
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));

@@ -184,11 +184,11 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// The statement that others rode behind has changed their session, or its backend is closed:
-    /// what they would be answered may be wrong, or nothing. The answers are dropped, and their
-    /// statements, plain reads of which they have seen nothing, run again in order, each of them
-    /// with nobody beside it. The backend is `owner`'s, who is none of them. Where it is nobody's,
-    /// a client that kept something on the backend has lost it.
+    /// Aborts the statements pipelined behind one that has changed their session, or whose backend
+    /// is closed: what they would be answered may be wrong, or nothing. The answers are dropped,
+    /// and their statements, plain reads of which they have seen nothing, run again in order, each
+    /// of them with nobody beside it. The backend is `owner`'s, who is none of them. Where it is
+    /// nobody's, a client that kept something on the backend has lost it.
     pub(crate) fn abort_followers(&mut self, backend_id: BackendId, owner: Option<ClientId>) {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;

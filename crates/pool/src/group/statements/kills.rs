@@ -115,7 +115,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A KILL that this group's client waits for has come to its end.
+    /// Answers this group's client that waits for a KILL that has come to its end.
     pub(crate) fn kill_ends(&mut self, killer: ClientId, end: &KillEnd) {
         let now = self.net.now();
         let client = self.clients.get(killer);
@@ -247,7 +247,7 @@ impl<N: Net> Group<N> {
         self.answer_asker(ended.job.asker, ended.end);
     }
 
-    /// A client that has waited for its own backend, and keeps it, goes on.
+    /// Resumes a client that has waited for its own backend, and keeps it.
     pub(crate) fn resume(&mut self, backend_id: BackendId) {
         let backend = self.backends.get(backend_id);
         let backend = backend.filter(|backend| backend.flight().is_empty());

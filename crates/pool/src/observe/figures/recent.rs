@@ -118,7 +118,7 @@ impl Recent {
         }
     }
 
-    /// The sums of all groups at this moment.
+    /// Notes the sums of all groups at this moment.
     pub(crate) fn note(&mut self, now: Time, figures: &Figures) {
         self.short.note(now, figures);
         self.long.note(now, figures);
@@ -161,7 +161,7 @@ mod tests {
             }
         }
 
-        /// A statement of a digest that takes a millisecond.
+        /// Runs a statement of a digest that takes a millisecond.
         fn run(&mut self, digest: u64, failed: bool) {
             let text = || format!("DO {digest}");
             self.figures.digests.came(digest, self.now, text);
@@ -171,7 +171,7 @@ mod tests {
             self.figures.answered(0, MS, failed);
         }
 
-        /// Time passes; the figures are noted each second.
+        /// Lets time pass; the figures are noted each second.
         fn pass(&mut self, seconds: u64) {
             for _ in 0..seconds {
                 self.now = self.now + Duration::from_secs(1);

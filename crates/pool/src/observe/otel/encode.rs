@@ -182,7 +182,7 @@ fn put_reason(reason: Option<&str>, out: &mut Vec<Value>) {
     out.extend(reason.map(|reason| text("onramp.reason", reason)));
 }
 
-/// The address of one side; that of a Unix socket has no port.
+/// Appends the address of one side; that of a Unix socket has no port.
 fn put_address(side: &str, at: Option<&str>, out: &mut Vec<Value>) {
     let Some(at) = at else { return };
     let parts = at

@@ -43,7 +43,7 @@ impl Watch {
         self.lock().now = GlobalDefaults::named(names);
     }
 
-    /// A look that began at `asked_at` has found these values.
+    /// Notes the values that a look which began at `asked_at` has found.
     fn note(&self, asked_at: Time, (values, init_connect): (Vec<Option<Text>>, Text)) {
         let mut state = self.lock();
         if let Some(now) = state.now.with(values, init_connect) {

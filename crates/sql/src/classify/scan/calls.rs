@@ -87,7 +87,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A word or name directly before a parenthesis that opens now.
+    /// Judges a word or name directly before a parenthesis that opens now.
     fn call(&mut self, name: Token) {
         let [_, before, earlier] = self.last;
         if self.stage == Stage::TargetName {
@@ -121,7 +121,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A call that may run stored code, unless the statement only defines something.
+    /// Judges a call that may run stored code, unless the statement only defines something.
     fn stored_code(&mut self) {
         if self.calls {
             self.pin(PinCause::StoredCode);
@@ -172,7 +172,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The first token behind an opening parenthesis whose function asked for it.
+    /// Judges the first token behind an opening parenthesis whose function asked for it.
     pub(super) fn first_argument(&mut self, token: Token) {
         // `opened` is set when the parenthesis itself is handled, so this is the token behind it.
         let empty = token.kind == Kind::Punct(b')');

@@ -50,7 +50,7 @@ impl Scan<'_> {
         self.with_depth = self.depth;
     }
 
-    /// The second word of statements in which it decides.
+    /// Judges the second word of statements in which it decides.
     pub(super) fn clause(&mut self, token: Token) {
         let before = self.last[0];
         match self.stage {
@@ -104,9 +104,9 @@ impl Scan<'_> {
         }
     }
 
-    /// A word or a name between SET STATEMENT and FOR. To set some variables and to set them back
-    /// leaves something behind, or hides what the statement itself does to the session. A character
-    /// set comes back with its default collation, whatever it had.
+    /// Judges a word or a name between SET STATEMENT and FOR. To set some variables and to set them
+    /// back leaves something behind, or hides what the statement itself does to the session. A
+    /// character set comes back with its default collation, whatever it had.
     pub(super) fn passing_variable(&mut self, token: Token) {
         let name = set::unquoted(self.text(token));
         let lasts = match set::setting(name) {
@@ -140,7 +140,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The verb of the statement behind EXPLAIN or WITH.
+    /// Judges the verb of the statement behind EXPLAIN or WITH.
     pub(super) fn inner_verb(&mut self, token: Token) {
         if self.depth != self.with_depth {
             return;
@@ -235,7 +235,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A word or name in SET.
+    /// Judges a word or name in SET.
     pub(super) fn set_word(&mut self, token: Token) {
         match self.stage {
             Stage::Assignment if token.kind == Kind::Word => self.assignment_word(token),
@@ -281,15 +281,15 @@ impl Scan<'_> {
         }
     }
 
-    /// A SET of session variables. What SET STATEMENT ... FOR SET sets lasts, and MariaDB reports
-    /// nothing of it.
+    /// Pins for a SET of session variables behind SET STATEMENT ... FOR: what it sets lasts, and
+    /// MariaDB reports nothing of it.
     fn sets_unreported(&mut self) {
         if self.out.passing {
             self.pin(PinCause::SpecialVariable);
         }
     }
 
-    /// Any token that can be the first of a value, or that ends one that looked harmless.
+    /// Judges any token that can be the first of a value, or that ends one that looked harmless.
     pub(super) fn value(&mut self, token: Token) {
         match self.stage {
             Stage::Assignment => self.stage = Stage::Rest,
@@ -318,7 +318,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The value that follows pins, unless it is off.
+    /// Makes the value that follows pin, unless it is off.
     fn pin_unless_off(&mut self, cause: PinCause) {
         self.unless_off = cause;
         self.stage = Stage::Value;

@@ -102,19 +102,19 @@ const EXPLAINS: [&[u8]; 6] = [
 ];
 
 impl Scan<'_> {
-    /// A token behind a query's FROM.
+    /// Judges a token behind a query's FROM.
     pub(super) fn behind_from(&mut self, token: Token) {
         if std::mem::take(&mut self.tables.from) {
             self.tables.some |= !self.is(token, b"DUAL");
         }
     }
 
-    /// The queries inside of parentheses that close now have ended.
+    /// Ends the queries inside of parentheses that close now.
     pub(super) fn close_queries(&mut self, kept: u64) {
         self.tables.selects &= kept;
     }
 
-    /// A word, before its stage has looked at it.
+    /// Judges a word, before its stage has looked at it.
     pub(super) fn table_word(&mut self, token: Token) {
         let bit = 1_u64.checked_shl(self.depth);
         let selects = bit.is_some_and(|bit| self.tables.selects & bit != 0);
@@ -154,18 +154,18 @@ impl Scan<'_> {
         }
     }
 
-    /// A call of a built-in function.
+    /// Judges a call of a built-in function.
     pub(super) fn table_call(&mut self, name: Token) {
         self.tables.some |= self.is_any(name, &SEQUENCES);
     }
 
-    /// The first word of a statement.
+    /// Judges the first word of a statement.
     pub(super) fn table_verb(&mut self, token: Token) {
         self.tables.some |= self.is_any(token, &MAINTAINS);
         self.tables.none |= self.is_any(token, &[b"UNLOCK", b"HELP", b"PURGE"]);
     }
 
-    /// A word or name right behind EXPLAIN, DESCRIBE or ANALYZE.
+    /// Judges a word or name right behind EXPLAIN, DESCRIBE or ANALYZE.
     fn explained(&mut self, token: Token) {
         let query = self.is_any(token, &[b"SELECT", b"VALUES"]);
         let other = !query && !self.is_any(token, &EXPLAINS);
@@ -175,7 +175,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A statement that EXPLAIN is about.
+    /// Judges a statement that EXPLAIN is about.
     pub(super) fn explains(&mut self, verb: Verb) {
         self.tables.some |= verb != Verb::Select;
     }
@@ -185,8 +185,8 @@ impl Scan<'_> {
         self.tables.unsure = true;
     }
 
-    /// A word in the body of a stored object: MariaDB clears conditions when it reads an INSERT or
-    /// REPLACE, not when it runs it (since 10.7; seen on 10.11).
+    /// Judges a word in the body of a stored object: MariaDB clears conditions when it reads an
+    /// INSERT or REPLACE, not when it runs it (since 10.7; seen on 10.11).
     pub(super) fn body_word(&mut self, token: Token) {
         self.tables.unsure |= self.is_any(token, &[b"INSERT", b"REPLACE"]);
     }
@@ -224,7 +224,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A name in quotes, where a word could stand.
+    /// Judges a name in quotes, where a word could stand.
     pub(super) fn table_name(&mut self, token: Token) {
         let explains = self.current == Verb::Explain && self.last[0].start == self.verb.start;
         if explains && token.kind == Kind::Name {

@@ -131,7 +131,7 @@ pub fn definitions(sql: &[u8], mode: LexMode) -> Definitions {
 }
 
 impl Code<'_> {
-    /// A definition that begins here; at most so many tokens are read for it.
+    /// Reads a definition that begins here; at most so many tokens are read for it.
     fn define(&self, verb: usize, left: &mut usize, out: &mut Definitions) {
         let ends = |at: usize| self.kind(at).is_none_or(|kind| kind == Kind::Semicolon);
         let head = (verb + 1..verb + HEAD_MAX).take_while(|&at| !ends(at));
@@ -267,7 +267,8 @@ impl Code<'_> {
         Scanned::unreadable()
     }
 
-    /// A table: its columns' expressions, and what it takes over from others.
+    /// Reads the definition of a table: its columns' expressions, and what it takes over from
+    /// others.
     fn define_table(&self, verb: usize, path: Path, all: Range<usize>, out: &mut Definitions) {
         let mut scanned = match self.doubtful {
             true => self.scan(),

@@ -148,7 +148,7 @@ impl Code<'_> {
         }
     }
 
-    /// The names behind DECLARE, up to their type.
+    /// Adds the names behind DECLARE, up to their type.
     fn declared(&self, mut at: usize, locals: &mut BTreeSet<Folded>) {
         while self.is_name(at) {
             locals.insert(fold(self.text(at)));
@@ -205,7 +205,7 @@ impl Code<'_> {
         self.is(at, &[b"WITH"]) && (at..end).any(|at| self.is(at, &ROWS))
     }
 
-    /// The assignments of a SET.
+    /// Scans the assignments of a SET.
     fn set(&self, mut at: usize, locals: &BTreeSet<Folded>, out: &mut Scanned) {
         loop {
             self.assignment(at, locals, out);
