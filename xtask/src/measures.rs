@@ -77,6 +77,10 @@ pub(crate) fn all(sources: &[Source], documents: &[(String, String)]) -> Vec<Mea
         "doc comments of functions that state an event",
         events::stated(sources),
     ));
+    found.push(total(
+        "doc comments of functions without a value that open with no verb",
+        events::without_verb(sources),
+    ));
     found.push(total("words of docs", words(documents)));
     found.push(total("rows of limits.md", limits(documents)));
     found.extend(lines(sources));

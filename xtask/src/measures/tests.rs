@@ -177,6 +177,16 @@ fn an_event_above_a_function_is_found() {
 }
 
 #[test]
+fn a_noun_above_a_function_without_a_value_is_found() {
+    let text = "/// The file.\nfn a(x: u8) {}\n/// The file.\nfn b() -> u8 { 1 }\n\
+                /// Closes the file.\nfn c() {}\n/// Its file.\n#[inline]\nfn d(\n) {}\n\
+                fn e() {}\n#[cfg(test)]\nmod tests {\n/// A file.\nfn f() {}\n}\n";
+    let name = "doc comments of functions without a value that open with no verb";
+    let found = of_code(name, &[("crates/a/src/b.rs", text)]);
+    assert_eq!(found, (2, vec!["2 crates/a/src/b.rs".to_owned()]));
+}
+
+#[test]
 fn counts_words_of_docs_and_rows_of_the_limits() {
     let limits = "# Limits\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\n\
                   Text.\n\n## More\n| a |\n|---|\n| 5 |\n";
