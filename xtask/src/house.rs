@@ -23,7 +23,8 @@ const PARAMETERS_MAX: usize = 5;
 /// become smaller; a crate that is not here has none.
 const CYCLES_KNOWN: &[(&str, usize)] = &[];
 
-/// Import cycles that are larger than what is known, and numbers that have become too large.
+/// Checks for import cycles that are larger than what is known, and numbers that have become too
+/// large.
 pub(crate) fn check_cycles(sources: &[Source], offences: &mut Vec<Offence>) {
     compare_cycles(&modules::crates(sources), CYCLES_KNOWN, offences);
 }

@@ -115,7 +115,7 @@ impl Scanner {
         }
     }
 
-    /// A raw string whose `#`s, or whose opening quote, come next.
+    /// Takes a raw string whose `#`s, or whose opening quote, come next.
     fn raw_string(&mut self, hashes: usize) {
         self.take_many(hashes + 1, Kind::Literal);
         while let Some(c) = self.peek(0) {
@@ -127,7 +127,7 @@ impl Scanner {
         }
     }
 
-    /// A character, or the quote of a lifetime or a label.
+    /// Takes a character, or the quote of a lifetime or a label.
     fn quote(&mut self) {
         if self.peek(1) == Some('\\') {
             self.take_many(3, Kind::Literal);
@@ -142,7 +142,7 @@ impl Scanner {
         }
     }
 
-    /// An identifier or a number; or the prefix of a raw string, and that string.
+    /// Takes an identifier or a number; or the prefix of a raw string, and that string.
     fn word(&mut self) {
         let start = self.at;
         while self.peek(0).is_some_and(is_word) {

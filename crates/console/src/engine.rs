@@ -268,7 +268,7 @@ impl Engine {
         *self.schema.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// USE.
+    /// Sets the schema, as USE does.
     pub(crate) fn use_schema(&self, schema: &'static str) {
         *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = schema;
     }

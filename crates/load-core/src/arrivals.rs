@@ -60,8 +60,8 @@ impl Arrivals {
         }
     }
 
-    /// Begins. `offset` (0 to 1) is where in its first even gap this group starts, so that the even
-    /// arrivals of several groups do not fall together.
+    /// Starts the arrivals. `offset` (0 to 1) is where in its first even gap this group starts, so
+    /// that the even arrivals of several groups do not fall together.
     pub fn start(&mut self, now: Time, offset: f64) {
         self.began = now;
         let first = match self.gaps {

@@ -187,7 +187,7 @@ impl Generators {
         unique(index)
     }
 
-    /// `#` becomes a digit, `@` a letter, all else stays.
+    /// Appends a text of this format: `#` becomes a digit, `@` a letter, all else stays.
     pub(super) fn string(&self, format: &[u8], out: &mut Vec<u8>) {
         let byte = |low: u8, high: u8| {
             let drawn = self.uniform(low.into(), high.into());
@@ -202,7 +202,7 @@ impl Generators {
         }
     }
 
-    /// Letters, between `min` and `max` of them.
+    /// Appends letters, between `min` and `max` of them.
     pub(super) fn varstring(&self, min: f64, max: f64, out: &mut Vec<u8>) {
         /// Most letters that a script may ask for: as much as a packet holds.
         const LETTERS_MAX: f64 = 16_777_216.0;

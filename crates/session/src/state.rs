@@ -223,9 +223,9 @@ impl Session {
         }
     }
 
-    /// CLIENT_IGNORE_SPACE of a login puts a word into `sql_mode`, at the place where servers list
-    /// it: behind the three modes that come first. `default` is what it would be, where that is not
-    /// known of the session.
+    /// Puts the word of a login's CLIENT_IGNORE_SPACE into `sql_mode`, at the place where servers
+    /// list it: behind the three modes that come first. `default` is what it would be, where that
+    /// is not known of the session.
     pub fn ignore_space(&mut self, default: &str) {
         const WORD: &str = "IGNORE_SPACE";
         const BEFORE: [&str; 3] = ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES"];

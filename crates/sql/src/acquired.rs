@@ -241,7 +241,7 @@ fn name(text: &[u8]) -> Name {
     text.into()
 }
 
-/// UNLOCK TABLES, UNLOCK INSTANCE.
+/// Reads UNLOCK TABLES, UNLOCK INSTANCE.
 fn unlock(words: &mut Words<'_>, out: &mut Acquired) {
     if words.eat(b"INSTANCE") {
         if words.at_end() {
@@ -253,7 +253,7 @@ fn unlock(words: &mut Words<'_>, out: &mut Acquired) {
     }
 }
 
-/// BACKUP STAGE, BACKUP LOCK, BACKUP UNLOCK.
+/// Reads BACKUP STAGE, BACKUP LOCK, BACKUP UNLOCK.
 fn backup(words: &mut Words<'_>, out: &mut Acquired) {
     if words.eat(b"UNLOCK") && words.at_end() {
         out.end(PinCause::BackupLock, name(b"lock"));
@@ -332,7 +332,7 @@ fn renamed(
     Some(out)
 }
 
-/// DROP [TEMPORARY] TABLE [IF EXISTS] and names. It takes nothing, however it is written.
+/// Reads DROP [TEMPORARY] TABLE [IF EXISTS] and names. It takes nothing, however it is written.
 fn dropped(words: &mut Words<'_>, schema: Option<&[u8]>, out: &mut Acquired) {
     words.eat(b"TEMPORARY");
     if !words.eat(b"TABLE") && !words.eat(b"TABLES") {
@@ -359,7 +359,7 @@ fn dropped(words: &mut Words<'_>, schema: Option<&[u8]>, out: &mut Acquired) {
     }
 }
 
-/// HANDLER t OPEN [[AS] alias], HANDLER alias CLOSE, HANDLER alias READ.
+/// Reads HANDLER t OPEN [[AS] alias], HANDLER alias CLOSE, HANDLER alias READ.
 fn handler(words: &mut Words<'_>, out: &mut Acquired) {
     let first = words.plain_name();
     let mut qualified = false;
@@ -381,7 +381,7 @@ fn handler(words: &mut Words<'_>, out: &mut Acquired) {
     }
 }
 
-/// XA START xid and what follows it; a transaction is named as it was written.
+/// Reads XA START xid and what follows it; a transaction is named as it was written.
 fn xa(words: &mut Words<'_>, out: &mut Acquired) {
     if words.eat(b"START") || words.eat(b"BEGIN") {
         let xid = words.xid();

@@ -91,13 +91,13 @@ impl Corpus {
         fs::write(folder.join(format!("{}-{name}", self.server)), bytes).unwrap();
     }
 
-    /// A text, with the byte of the usual mode in front.
+    /// Records a text, with the byte of the usual mode in front.
     fn text(&self, target: &str, name: &str, sql: &str) {
         let how = if self.server == "mysql" { 0x10 } else { 0x20 };
         self.write(target, name, &[&[how], sql.as_bytes()].concat());
     }
 
-    /// A login's packets: greeting, answer, and what the server says until its OK.
+    /// Records a login's packets: greeting, answer, and what the server says until its OK.
     fn login(&self, name: &str, said: &[u8], heard: &[u8]) {
         self.write("packets", &format!("{name}-said"), said);
         self.write("packets", &format!("{name}-heard"), heard);
@@ -114,7 +114,7 @@ impl Corpus {
         }
     }
 
-    /// One command and its reply.
+    /// Records one command and its reply.
     fn exchange(&self, name: &str, said: &[u8], heard: &[u8]) {
         self.write("packets", name, said);
         self.write("compressed", name, &framed(heard));
@@ -148,7 +148,7 @@ impl Corpus {
         self.ends(name, heard);
     }
 
-    /// OK, ERR and the like, with what the trackers said in them.
+    /// Records OK, ERR and the like, with what the trackers said in them.
     fn ends(&self, name: &str, heard: &[u8]) {
         let mut rest = heard;
         while let Frame::Whole { total, .. } = frame(rest) {

@@ -625,8 +625,8 @@ impl Client {
         std::mem::take(&mut self.talk.attributes)
     }
 
-    /// Query attributes, as texts, of the next COM_QUERY or [`Client::execute`], where such were
-    /// agreed on.
+    /// Sets the query attributes, as texts, of the next COM_QUERY or [`Client::execute`], where
+    /// such were agreed on.
     pub fn attributes(&mut self, attributes: &[(&str, &str)]) {
         let own = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         self.talk.attributes = attributes.iter().map(own).collect();

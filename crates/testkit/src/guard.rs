@@ -34,7 +34,7 @@ impl Guard {
         Guard(child.expect("sh starts"))
     }
 
-    /// The process to be killed from now on; 0 for none.
+    /// Sets the process to be killed from now on; 0 for none.
     pub fn watch(&mut self, pid: u32) {
         let pipe = self
             .0

@@ -100,7 +100,7 @@ impl Proxy {
         Proxy { address, orders }
     }
 
-    /// Each connection that comes to this point goes wrong, from now on.
+    /// Makes each connection that comes to this point go wrong, from now on.
     ///
     /// # Panics
     /// When a thread of the proxy has.

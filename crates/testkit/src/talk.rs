@@ -305,7 +305,7 @@ impl Talk {
         Form::of(self.capabilities)
     }
 
-    /// COM_STMT_FETCH, with the columns that the execution announced.
+    /// Sends COM_STMT_FETCH, with the columns that the execution announced.
     pub fn fetch(&mut self, out: &mut Vec<u8>, id: u32, rows: u32, columns: Vec<Column>) {
         let arguments = [id.to_le_bytes(), rows.to_le_bytes()].concat();
         self.command(out, Command::StmtFetch, &arguments);
@@ -313,7 +313,7 @@ impl Talk {
         last.assembler.expect_columns(columns);
     }
 
-    /// COM_CHANGE_USER.
+    /// Sends COM_CHANGE_USER.
     pub fn change_user(&mut self, out: &mut Vec<u8>, account: Account) {
         let plugin = account.plugin.unwrap_or(Plugin::Native);
         let mut arguments = account.user.clone().into_bytes();

@@ -147,7 +147,7 @@ impl Texts {
         }
     }
 
-    /// An expression, perhaps with a name.
+    /// Appends an expression, perhaps with a name.
     fn column(&mut self, out: &mut Vec<u8>) {
         match self.random.below(8) {
             0 => out.extend_from_slice(self.random.pick(&NUMBERS).as_bytes()),
@@ -233,7 +233,7 @@ impl Texts {
         out.push(quote);
     }
 
-    /// White space and comments.
+    /// Appends white space and comments.
     fn gap(&mut self, out: &mut Vec<u8>) {
         match self.random.below(12) {
             0 => self.comment(out),
@@ -271,7 +271,7 @@ impl Texts {
         out.extend_from_slice(b"*/");
     }
 
-    /// Another column in a comment that some server runs.
+    /// Appends another column in a comment that some server runs.
     fn runs(&mut self, out: &mut Vec<u8>, mark: &str) {
         out.extend_from_slice(mark.as_bytes());
         out.extend_from_slice(b", ");

@@ -100,5 +100,6 @@ fn states_event(doc: &str) -> bool {
 /// True for "Sends the reply."; also for a noun that ends like a verb.
 fn opens_with_verb(doc: &str) -> bool {
     let word = doc.split_whitespace().next().unwrap_or_default();
+    let word = word.trim_end_matches([',', '.', ';']);
     word.ends_with('s') && !SUBJECTS.contains(&word)
 }

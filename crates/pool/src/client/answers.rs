@@ -302,7 +302,7 @@ impl<N: Net> Answers<'_, N> {
         }
     }
 
-    /// Conditions, by rows that were kept: who has been shown them has read its counts.
+    /// Sends conditions, by rows that were retained: who has been shown them has read its counts.
     pub(crate) fn show(&mut self, key: ClientId, rows: &[u8]) {
         if let Some(client) = self.to.clients.get_mut(key) {
             client.last.invalidate(COUNTS);

@@ -49,7 +49,8 @@ impl Retained {
         meters.iter().map(|meter| meter.bytes()).sum()
     }
 
-    /// COM_STMT_SEND_LONG_DATA: kept for the execution; mistakes in it are the server's to find.
+    /// Takes COM_STMT_SEND_LONG_DATA, retained for the execution; mistakes in it are the server's
+    /// to find.
     pub(crate) fn take_long_data<S>(
         &self,
         client: &mut Client<S>,

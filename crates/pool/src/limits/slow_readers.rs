@@ -238,8 +238,8 @@ impl SlowReaders {
         output.count(keeps.outputs);
     }
 
-    /// Next bytes for a client of which all in memory has been sent: moved there if they are at
-    /// hand, asked for if they are in the file.
+    /// Moves the next bytes to a client of which all in memory has been sent if they are at hand;
+    /// asks for them if they are in the file.
     pub(crate) fn next(
         &mut self,
         (key, output): (ClientId, &mut Output),

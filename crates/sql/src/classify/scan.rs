@@ -371,9 +371,9 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// NOWAIT or `WAIT n`, `before` which this token stands. MariaDB runs the statement as if
-    /// behind `SET STATEMENT lock_wait_timeout = n, innodb_lock_wait_timeout = n FOR`, and reports
-    /// these values (seen on 10.11). MySQL sets no variable.
+    /// Judges NOWAIT or `WAIT n`, `before` which this token stands. MariaDB runs the statement as
+    /// if behind `SET STATEMENT lock_wait_timeout = n, innodb_lock_wait_timeout = n FOR`, and
+    /// reports these values (seen on 10.11). MySQL sets no variable.
     fn waits_for_locks(&mut self, before: Token) {
         let locks = self.is_any(before, &[b"UPDATE", b"MODE"]);
         let waits = locks || matches!(self.current, Verb::Ddl | Verb::Lock | Verb::Admin);

@@ -12,7 +12,7 @@ use wire::execution::{
 };
 use wire::packet::{HEADER_LEN, join_payload, put_packet};
 
-/// One byte for the command and its form, one for the number of parameters, then the payload.
+/// Reads one byte for the command and its form, one for the number of parameters, then the payload.
 pub(super) fn execution(data: &[u8]) {
     let [how, params, payload @ ..] = data else {
         return;

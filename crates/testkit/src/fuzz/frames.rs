@@ -46,7 +46,7 @@ fn unpack_pieces(bytes: &[u8]) -> Option<Result<Vec<u8>, Broken>> {
     Some(Ok(plain))
 }
 
-/// The bytes as packets to be packed, and as frames from a peer.
+/// Takes the bytes as packets to be packed, and as frames from a peer.
 pub(super) fn compressed(data: &[u8]) {
     let mut packer = Packer::default();
     let mut peer = Packer::default();

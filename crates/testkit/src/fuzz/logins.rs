@@ -10,7 +10,7 @@ use wire::client_login::{Account, COLLATION, ClientLogin, Progress};
 use wire::handshake::{AuthSwitch, ChangeUser, Greeting, Login, put_auth_switch};
 use wire::packet::{Frame, HEADER_LEN, frame, join_payload};
 
-/// A greeting, or the server's request for another plugin.
+/// Reads a greeting, or the server's request for another plugin.
 pub(super) fn greeting(data: &[u8]) {
     if let Ok(greeting) = Greeting::read(data) {
         let mut out = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn greeting(data: &[u8]) {
     }
 }
 
-/// A client's login, COM_CHANGE_USER's arguments, or a stored hash.
+/// Reads a client's login, COM_CHANGE_USER's arguments, or a stored hash.
 pub(super) fn login(data: &[u8]) {
     if let Ok(login) = Login::read(data) {
         // Of the three forms that an answer may have we write one.
@@ -62,7 +62,7 @@ pub(super) fn login(data: &[u8]) {
 
 const PASSWORD: &[u8] = b"not to be said aloud";
 
-/// A server's packets up to its OK; the first byte says whether others can listen.
+/// Reads a server's packets up to its OK; the first byte says whether others can listen.
 pub(super) fn client_login(data: &[u8]) {
     let Some((&how, mut stream)) = data.split_first() else {
         return;
@@ -105,7 +105,7 @@ pub(super) fn client_login(data: &[u8]) {
     }
 }
 
-/// An answer proves the password that it was made of, and no other.
+/// Checks that an answer proves the password that it was made of, and no other.
 fn proofs(data: &[u8]) {
     let Some((nonce, password)) = data.split_first_chunk::<NONCE_LEN>() else {
         return;

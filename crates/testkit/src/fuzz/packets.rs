@@ -26,7 +26,7 @@ fn cut(mut bytes: &[u8]) -> (Vec<(&[u8], u8)>, Frame) {
     }
 }
 
-/// A stream of packets, as either side sends it.
+/// Reads a stream of packets, as either side sends it.
 pub(super) fn packets(data: &[u8]) {
     let (whole, end) = cut(data);
     let mut input: Vec<u8> = Vec::new();
@@ -91,7 +91,7 @@ fn one_command(byte: u8, arguments: &[u8]) {
     assert_eq!((payload[0], &payload[1..]), (byte, arguments));
 }
 
-/// A payload, taken apart by a list of readings: the bytes of the first half say which.
+/// Takes a payload apart by a list of readings: the bytes of the first half say which.
 pub(super) fn values(data: &[u8]) {
     let (orders, payload) = data.split_at(data.len() / 2);
     let mut reader = Reader::new(payload);

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use wire::proxy_header::{ProxyHeader, Source, V1_LEN_MAX, V2_LEN_MAX};
 
-/// The first bytes of a connection.
+/// Reads the first bytes of a connection.
 pub(super) fn proxy_header(data: &[u8]) {
     let whole = ProxyHeader::read(data);
     // The first front part of which something is known decides for all.

@@ -134,7 +134,7 @@ impl Keys {
         }
     }
 
-    /// The keys behind a KeyUpdate.
+    /// Sets the keys behind a KeyUpdate.
     fn update(&mut self) {
         let mut next = vec![0; self.secret.len()];
         self.expand(b"traffic upd", &mut next);

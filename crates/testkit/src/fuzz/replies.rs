@@ -15,7 +15,7 @@ use wire::packet::{Frame, HEADER_LEN, Header, Malformed, PAYLOAD_MAX, frame};
 use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Step, put_err};
 use wire::track::{self, Bound, Change, Wanted};
 
-/// The payload of an OK, EOF or ERR packet, or of a prepared statement's header.
+/// Reads the payload of an OK, EOF or ERR packet, or of a prepared statement's header.
 pub(super) fn status(data: &[u8]) {
     for session_track in [false, true] {
         let Ok(ok) = OkPacket::read(data, session_track) else {
@@ -56,7 +56,7 @@ fn listed(blocks: &[u8]) -> (Vec<Change<'_>>, Result<(), Malformed>) {
     (seen, end)
 }
 
-/// Tracker blocks; the first byte says what the client wants of them.
+/// Reads tracker blocks; the first byte says what the client wants of them.
 pub(super) fn trackers(data: &[u8]) {
     let Some((&wants, blocks)) = data.split_first() else {
         return;
@@ -143,7 +143,7 @@ fn follow(shape: ReplyShape, packets: &[&[u8]], mut shown: impl FnMut(usize) -> 
     followed
 }
 
-/// A server's packets in answer to one command; the first byte says to which kind.
+/// Reads a server's packets in answer to one command; the first byte says to which kind.
 pub(super) fn reply(data: &[u8]) {
     let Some((&how, mut stream)) = data.split_first() else {
         return;

@@ -14,7 +14,7 @@ use sql::own_id::with_own_id;
 use sql::text::Seen;
 use std::collections::BTreeSet;
 
-/// One byte for the mode, then SQL.
+/// Judges SQL behind one byte for the mode.
 pub(super) fn classify(data: &[u8]) {
     let Some((&how, sql)) = data.split_first() else {
         return;
@@ -127,7 +127,7 @@ fn calls_lock(sql: &[u8], tokens: &[Token]) -> bool {
     !tokens.iter().any(defines) && tokens.windows(3).any(called)
 }
 
-/// Other readers of a text: each one byte for the mode, then SQL.
+/// Runs other readers of a text: each one byte for the mode, then SQL.
 pub(super) fn readers(data: &[u8]) {
     let Some((&how, sql)) = data.split_first() else {
         return;
@@ -174,7 +174,7 @@ pub(super) fn readers(data: &[u8]) {
 /// Names of a text that are looked for in it: each costs a pass over the text.
 const NAMES_TRIED: usize = 16;
 
-/// One byte for the mode, then SQL, with KILL in front and as it is.
+/// Reads SQL behind one byte for the mode, with KILL in front and as it is.
 pub(super) fn kill(data: &[u8]) {
     let Some((&how, sql)) = data.split_first() else {
         return;
@@ -208,7 +208,7 @@ const CALL: &[u8] = b"CAST(1073741825 AS UNSIGNED)";
 const VARIABLE: &[u8] = b"INET_ATON('64.0.0.1')";
 const ALIAS: &[u8] = b" AS `";
 
-/// One byte for the mode, then SQL.
+/// Reads SQL behind one byte for the mode.
 pub(super) fn own_id(data: &[u8]) {
     let Some((&how, sql)) = data.split_first() else {
         return;

@@ -14,7 +14,7 @@ fn escaped(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// A target as text.
+/// Reads a target as text.
 pub(super) fn dsn(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let dsn = match Dsn::parse(&text) {

@@ -40,7 +40,7 @@ pub(super) fn tokens_of(sql: &[u8], mode: LexMode, executable: Executable) -> (V
     (tokens, !lexer.doubtful())
 }
 
-/// One byte for the mode, then SQL.
+/// Reads SQL behind one byte for the mode.
 pub(super) fn lexer(data: &[u8]) {
     let Some((&how, sql)) = data.split_first() else {
         return;
@@ -116,7 +116,7 @@ fn skipped(gap: &[u8], levels: usize) -> Option<usize> {
     None
 }
 
-/// A token that has its own bounds is the same token without what stands around it.
+/// Checks that a token that has its own bounds is the same token without what stands around it.
 fn stands_alone(text: &[u8], kind: Kind, mode: LexMode, sure: bool) {
     let bounded = matches!(
         kind,
@@ -134,7 +134,7 @@ fn stands_alone(text: &[u8], kind: Kind, mode: LexMode, sure: bool) {
     assert_eq!(alone, [expected], "{}", text.escape_ascii());
 }
 
-/// More space between tokens that do not touch changes no token.
+/// Checks that more space between tokens that do not touch changes no token.
 fn spaced_out(sql: &[u8], tokens: &[Token], mode: LexMode, sure: bool) {
     let touching = tokens.windows(2).any(|pair| pair[0].end == pair[1].start);
     let dotted = tokens.iter().any(|token| token.kind == Kind::Punct(b'.'));

@@ -306,7 +306,7 @@ impl Drawing {
         }
     }
 
-    /// A story of two, told to its end, by clients that hold nothing.
+    /// Draws a story of two, told to its end, by clients that hold nothing.
     fn draw_for_two(&mut self, who: usize, parts: &[&str]) {
         let free = |other: &usize| {
             *other != who

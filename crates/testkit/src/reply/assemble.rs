@@ -215,7 +215,7 @@ impl Assembler {
         Ok(self.progress())
     }
 
-    /// State behind a result with these status flags.
+    /// Sets the state behind a result with these status flags.
     fn after(&mut self, flags: u16) {
         let results = matches!(self.shape, ReplyShape::Results | ReplyShape::Cursor);
         let more = flags & status::MORE_RESULTS != 0 && results;
@@ -240,7 +240,7 @@ impl Assembler {
         }));
     }
 
-    /// An EOF packet behind a list of definitions.
+    /// Takes an EOF packet behind a list of definitions.
     fn note_eof(&mut self, eof: &Done) {
         let said = (eof.status, eof.warnings);
         match &mut self.prepared {

@@ -336,7 +336,7 @@ impl Seat {
         }
     }
 
-    /// MariaDB keeps warnings across a statement that has no tables.
+    /// Clears the warnings; MariaDB keeps them across a statement that has no tables.
     fn clear_diagnostics(&mut self, sql: &str) {
         if uses_tables(sql) {
             self.diagnostics = None;

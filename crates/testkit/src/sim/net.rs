@@ -210,7 +210,7 @@ impl Wires {
         wire.peer_closed = true;
     }
 
-    /// The connection breaks; what has arrived may be lost with it.
+    /// Breaks the connection; what has arrived may be lost with it.
     pub(crate) fn reset(&mut self, id: usize) {
         let forget = self.random.chance(500);
         let wire = &mut self.wires[id];
@@ -221,7 +221,7 @@ impl Wires {
         }
     }
 
-    /// Some of what is under way arrives.
+    /// Lets some of what is under way arrive.
     pub(crate) fn arrive(&mut self, id: usize) {
         let wire = &mut self.wires[id];
         let most = wire.sent.len().min(ARRIVED_MAX - wire.arrived.len());
@@ -290,7 +290,7 @@ impl Wires {
         self.pending_accepts[group] || self.wires.iter().any(any)
     }
 
-    /// The events for one turn of a group, in any order; sometimes a part of them.
+    /// Draws the events for one turn of a group, in any order; sometimes a part of them.
     pub(crate) fn take_events(&mut self, group: usize, events: &mut Vec<Event>) {
         events.clear();
         let all = self.random.chance(800);

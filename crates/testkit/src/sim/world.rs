@@ -549,7 +549,7 @@ impl World {
         }
     }
 
-    /// A client connects, sends or leaves.
+    /// Lets a client connect, send or leave.
     fn act(&mut self, number: usize) {
         let now = self.now();
         let leaving = self.is_draining();
@@ -676,7 +676,7 @@ impl World {
         self.crew.order(&Order::Reconnect);
     }
 
-    /// A connection to the server breaks, or the server closes it after a part of what it sent.
+    /// Breaks a connection to the server, or closes it as the server after a part of what it sent.
     fn kill(&mut self) {
         let open: Vec<usize> = self.servers.keys().copied().collect();
         if open.is_empty() {

@@ -172,7 +172,7 @@ impl Scan<'_> {
         self.stage = first.stage;
     }
 
-    /// INSERT [IGNORE] [INTO] name, REPLACE name, LOAD DATA ... INTO TABLE name.
+    /// Judges INSERT [IGNORE] [INTO] name, REPLACE name, LOAD DATA ... INTO TABLE name.
     pub(super) fn target_word(&mut self, token: Token) {
         const MODIFIERS: [&[u8]; 6] = [
             b"LOW_PRIORITY",
@@ -200,7 +200,7 @@ impl Scan<'_> {
         };
     }
 
-    /// CREATE, ALTER, DROP: words up to the kind of object.
+    /// Judges CREATE, ALTER, DROP: words up to the kind of object.
     pub(super) fn object(&mut self, token: Token) {
         let before = self.last[0];
         let create = self.is(self.verb, b"CREATE");

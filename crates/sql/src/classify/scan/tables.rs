@@ -180,7 +180,7 @@ impl Scan<'_> {
         self.tables.some |= verb != Verb::Select;
     }
 
-    /// SET of what the server may keep in tables.
+    /// Judges SET of what the server may keep in tables.
     pub(super) fn may_look_at_tables(&mut self) {
         self.tables.unsure = true;
     }
@@ -191,8 +191,8 @@ impl Scan<'_> {
         self.tables.unsure |= self.is_any(token, &[b"INSERT", b"REPLACE"]);
     }
 
-    /// GET_LOCK() that does not get its lock clears the warnings, and no other function of the
-    /// server's own does.
+    /// Judges GET_LOCK(): one that does not get its lock clears the warnings, and no other function
+    /// of the server's own does.
     pub(super) fn waits_for_lock(&mut self) {
         self.tables.unsure = true;
     }

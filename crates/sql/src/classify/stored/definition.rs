@@ -227,7 +227,7 @@ impl Code<'_> {
         among.find(|&at| self.is(at, &[word]))
     }
 
-    /// `... ON table FOR EACH ROW [FOLLOWS | PRECEDES other] body`.
+    /// Reads `... ON table FOR EACH ROW [FOLLOWS | PRECEDES other] body`.
     fn define_trigger(&self, from: usize, readable: bool, out: &mut Definitions) {
         let most = if readable { usize::MAX } else { HEAD_MAX };
         let until = |from: usize| from..self.tokens.len().min(from.saturating_add(most));

@@ -75,7 +75,7 @@ impl Crew {
         (0..self.len()).any(|index| wires.has_events(index))
     }
 
-    /// A turn of a group; without `all`, the messages that came stay for a later one.
+    /// Runs a turn of a group; without `all`, the messages that came stay for a later one.
     pub(super) fn turn(&mut self, index: usize, net: &SimNet, all: bool) {
         let member = &mut self.members[index];
         net.0.borrow_mut().take_events(index, &mut self.events);
