@@ -41,7 +41,7 @@ fn fails(real: &Real, name: &str, text: &str) -> String {
     started.map(drop).unwrap_err()
 }
 
-/// What a client hears that is asked for a plugin that it does not speak.
+/// Error of a client that is asked for a plugin that it does not speak.
 const ANOTHER_PLUGIN: (u16, String) = (0, String::new());
 
 /// Outcome of a login and a first statement: the account that it is, or the error.

@@ -1,4 +1,4 @@
-//! What becomes of prepared statements where a server takes few of them.
+//! Prepared statements where a server takes few of them.
 
 use crate::metrics::until;
 use crate::world::*;

@@ -21,7 +21,7 @@ fn await_running(real: &Real, part: &str, count: &str) {
     while admin.value(&question) != count {}
 }
 
-/// Where the length of a column follows from the value, a story cannot compare it.
+/// Columns whose length follows from the value: a story cannot compare them.
 #[test]
 fn a_client_finds_its_own_number_on_any_backend() {
     let Some(real) = pooled(server) else { return };

@@ -216,7 +216,7 @@ fn the_json_says_what_the_text_says_and_only_what_is_documented() {
     }
 }
 
-/// What the page of a run said last, and its figures, when all connections were open.
+/// Last state of the page of a run, and its figures, when all connections were open.
 fn watched(words: &str) -> (Ran, serde_json::Value, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let all = format!("{words} --http {address}");

@@ -55,7 +55,7 @@ fn done(output: &Output, what: &str) -> String {
     text(&output.stdout)
 }
 
-/// Why a run failed.
+/// Reason why a run failed.
 fn reason(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let errors = text(&output.stderr);

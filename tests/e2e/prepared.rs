@@ -26,7 +26,7 @@ fn an_explanation_is_a_result_though_a_cursor_is_asked_for() {
     }
 }
 
-/// How many statements the server holds, over all connections.
+/// Number of statements that the server holds, over all connections.
 fn prepared_count(client: &mut Client) -> usize {
     let rows = client.rows("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
     rows.texts()[0][1].parse().unwrap()

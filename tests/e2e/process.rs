@@ -104,7 +104,7 @@ fn check_asks_the_server_where_that_is_wanted() {
     }
 }
 
-/// What a runbook sends to every process of this name must not end another command.
+/// A runbook's signal to every process of this name must not end another command.
 #[test]
 fn signals_for_a_pool_do_not_end_other_commands() {
     let Some(real) = pooled(server) else { return };

@@ -57,7 +57,7 @@ fn with_accounts(real: Real) -> Real {
     real
 }
 
-/// What `start` gives the running test, which is named after itself where something is skipped.
+/// Result of `start` for the running test, which is named after itself where something is skipped.
 pub(crate) fn pooled<T>(start: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     start(std::thread::current().name().unwrap_or("a test"))
 }
@@ -87,7 +87,7 @@ pub(crate) fn own_servers(arguments: &[&str]) -> impl Iterator<Item = Real> {
     })
 }
 
-/// What was started; `None`, said on stderr, where MariaDB is not installed.
+/// Started server; `None`, said on stderr, where MariaDB is not installed.
 pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Option<T> {
     match started {
         Ok(real) => Some(real),

@@ -28,7 +28,7 @@ const FOLDERS_MAX: usize = 2;
 const NO_SUBJECTS: &[&str] = &["tests", "lib", "main", "mod", "and", "of", "the"];
 /// Openings of doc comments that ask instead of saying.
 const QUESTIONS: &[&str] = &[
-    "What", "Who", "Whose", "Whom", "Whether", "Where", "Which", "How",
+    "What", "Who", "Whose", "Whom", "Whether", "Where", "Which", "How", "Why",
 ];
 /// Openings of doc comments that point at something that the reader has not seen.
 const POINTERS: &[&str] = &["The same", "That of"];

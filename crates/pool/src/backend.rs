@@ -148,7 +148,7 @@ pub(crate) enum Load {
     Stalled,
 }
 
-/// Why a command is in flight: who takes its reply.
+/// Reason why a command is in flight: who takes its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The client's statement; its reply goes to the client.
@@ -264,7 +264,7 @@ pub(crate) struct InFlight {
     /// Client that the command belongs to; `None` for the pool's own on a fresh backend, and when
     /// the client has gone.
     pub(crate) owner: Option<ClientId>,
-    /// Why it was sent.
+    /// Reason why it was sent.
     pub(crate) purpose: Purpose,
     /// Follows its reply.
     pub(crate) reply: CheckedReply,

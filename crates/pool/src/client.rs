@@ -261,7 +261,7 @@ pub(crate) struct Client<S> {
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
     statements_made: u32,
-    /// Why it keeps its backend, if it does.
+    /// Reason why it keeps its backend, if it does.
     pub(crate) pins: Pins,
     /// Variables that may have been set on its backend and were neither reported nor read back.
     pub(crate) modified: Option<Box<Modified>>,

@@ -77,7 +77,7 @@ pub(crate) struct Context<'a> {
     pub(crate) now: Time,
 }
 
-/// Why a backend is to be closed: its server has said something that makes no sense.
+/// Reason why a backend is to be closed: its server has said something that makes no sense.
 pub(crate) type Broken = &'static str;
 
 const UNREADABLE: Broken = "the server sent session changes that cannot be read";

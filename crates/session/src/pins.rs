@@ -83,7 +83,7 @@ fn comment_end(sql: &[u8]) -> Option<usize> {
     }
 }
 
-/// Why a client keeps its backend for good.
+/// Reason why a client keeps its backend for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PinReason {
     /// Text of a statement that says that it may leave state behind.
@@ -135,7 +135,7 @@ pub trait Guard: fmt::Debug {
 /// One reason.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Pin {
-    /// Why.
+    /// Reason of the pin.
     pub reason: PinReason,
     /// Moment since which it holds: nanoseconds by the system's monotonic clock, which all
     /// processes share.

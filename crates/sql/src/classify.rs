@@ -104,7 +104,7 @@ impl Verb {
     }
 }
 
-/// Why a client must keep its backend.
+/// Reason why a client must keep its backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PinCause {
     /// `@x` is set, to a value or under a name that cannot be given back exactly (the pool's own

@@ -173,7 +173,7 @@ impl PartialEq for Counted {
 
 impl Eq for Counted {}
 
-/// Why an account lets nobody in, whatever the password is.
+/// Reason why an account lets nobody in, whatever the password is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     /// The anonymous user.

@@ -60,7 +60,7 @@ pub(crate) struct Denial {
     pub(crate) error: ErrorCode,
     pub(crate) text: String,
     pub(crate) delay: Duration,
-    /// Why, as a word.
+    /// Reason as a word.
     pub(crate) reason: &'static str,
 }
 

@@ -34,7 +34,7 @@ use wire::wiped::Wiped;
 
 /// Bytes of a name that are kept for the error, many times what an account's name may have.
 const NAME_MAX: usize = 1024;
-/// Why a login fails whose client has taken the key from elsewhere: the server's, mostly.
+/// Reason why a login fails whose client has taken the key from elsewhere: the server's, mostly.
 pub(crate) const OTHER_KEY: &str = "other-rsa-key";
 /// Bytes of an answer that a worker is given: a password that may be right, with its NUL, and one
 /// more, so that what is longer is wrong still.

@@ -175,7 +175,7 @@ pub(crate) fn account_of<'a>(
     }
 }
 
-/// Why a login failed, and whether the account or the server has to be put right first.
+/// Reason why a login failed, and whether the account or the server has to be put right first.
 pub(crate) fn refusal(error: &LoginError, key: &PoolKey, asking: Asking) -> (String, bool) {
     (words(error, key, asking), needs_repair(error))
 }

@@ -162,8 +162,8 @@ fn silent_for(longest: Option<Duration>) -> String {
     }
 }
 
-/// Why a connection to the server cannot be read or written any more, where its host may be silent
-/// for so long.
+/// Reason why a connection to the server cannot be read or written any more, where its host may be
+/// silent for so long.
 pub(crate) fn why_broken(error: &Error, silence_max: Option<Duration>) -> String {
     match error.kind() {
         ErrorKind::TimedOut => silent_for(silence_max),

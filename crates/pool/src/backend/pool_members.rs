@@ -42,7 +42,7 @@ use wire::errors::{
     TOO_MANY_USER_CONNECTIONS, USER_LIMIT_REACHED,
 };
 
-/// Why a client is not let in, though its password may be right.
+/// Reason why a client is not let in, though its password may be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bar {
     /// The client hears what it would for a wrong password; the log says this.
@@ -72,7 +72,7 @@ impl Bar {
     }
 }
 
-/// Why no password opens an account, if that is so.
+/// Reason why no password opens an account, if that is so.
 pub(crate) fn unusable(account: &Account) -> Option<Bar> {
     let of_server = account.of_server.as_ref()?;
     match of_server.unusable.as_ref()? {

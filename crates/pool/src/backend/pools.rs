@@ -102,8 +102,8 @@ impl PoolKey {
         Form::of(self.capabilities)
     }
 
-    /// Why a dial would fail for its password, if it would: a login that is broken off or wrong
-    /// counts on the server against the pool's host, or the account, so there is none.
+    /// Reason why a dial would fail for its password, if it would: a login that is broken off or
+    /// wrong counts on the server against the pool's host, or the account, so there is none.
     pub(crate) fn outdated_password(&self, accounts: &Accounts) -> Option<String> {
         let counted = self.account.as_ref()?;
         let known = accounts.of_server().of(counted)?.credential();
@@ -168,7 +168,7 @@ pub(crate) struct BackendPool {
     /// No dial before this moment.
     pub dial_at: Time,
     back_off: Duration,
-    /// Why the last dial failed.
+    /// Reason why the last dial failed.
     pub last_failure: Option<String>,
     /// The last dial failed because the server refuses the account.
     pub(crate) is_refused: bool,

@@ -140,7 +140,7 @@ impl Middle {
     }
 }
 
-/// Why [`Relay::feed`] stopped.
+/// Reason why [`Relay::feed`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// Every byte that can be used has been; more must arrive.

@@ -29,7 +29,7 @@ pub(crate) struct Clients<S> {
     slots: Slots<Client<S>, ClientId>,
     /// Clients to be closed at the end of the turn.
     closing: Vec<ClientId>,
-    /// Why clients that leave do so, as words of the audit trail.
+    /// Reasons why clients that leave do so, as words of the audit trail.
     ends: HashMap<ClientId, &'static str>,
     /// Addresses that clients came from, while there is an audit trail: a socket that was reset
     /// does not tell it any more.

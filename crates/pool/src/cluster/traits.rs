@@ -54,7 +54,7 @@ impl Traits {
         })
     }
 
-    /// Why a server with the `other` traits cannot stand in for this one.
+    /// Reason why a server with the `other` traits cannot stand in for this one.
     pub(super) fn unlike(&self, other: &Traits) -> Option<String> {
         if self.is_mariadb != other.is_mariadb {
             return Some(format!(

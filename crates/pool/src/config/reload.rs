@@ -28,7 +28,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(1);
 /// The setting that has a bound of its own while the pool runs.
 const BACKENDS_MAX: &str = "backends_max";
-/// Why nothing can be read again.
+/// Reason why nothing can be read again.
 const NO_SOURCE: &str = "this pool was not started from a command line";
 /// Changes of one kind that are told; of more, their number is.
 const LISTED_MAX: usize = 20;

@@ -21,7 +21,7 @@ use wire::wrong_protocol::WrongProtocol;
 macro_rules! refusals {
     ($($(#[$about:meta])* $variant:ident $({ $($field:ident: $type:ty),* })? $(($of:ty))?
         $name:literal $code:ident;)*) => {
-        /// Why a statement or a client was refused, or cut off, with an error.
+        /// Reason why a statement or a client was refused, or cut off, with an error.
         #[derive(Clone, Debug, PartialEq, Eq, Error)]
         pub(crate) enum Refusal {
             $($(#[$about])* $variant $({ $($field: $type),* })? $(($of))?,)*
@@ -314,7 +314,7 @@ pub(crate) enum InputLimit {
     Stalled,
 }
 
-/// Why a prepared statement cannot be prepared, or executed.
+/// Reason why a prepared statement cannot be prepared, or executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Unprepared {
     #[error(

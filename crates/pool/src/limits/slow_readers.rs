@@ -67,10 +67,10 @@ const PROVEN_MAX: usize = 4096;
 /// Bytes of a reply that wait in memory before the rest goes to the file.
 const MEMORY_MAX: usize = 16 * 1024;
 
-/// Why a reader is closed whose reply cannot be taken off its backend.
+/// Reason why a reader is closed whose reply cannot be taken off its backend.
 const KEEPS_BACKEND: &str =
     "it keeps a backend for its transaction or a pin while others wait for one";
-/// Why the one is closed that has taken nothing for longest.
+/// Reason why the one is closed that has taken nothing for longest.
 pub(crate) const NO_ROOM: &str = "the spool (spool_bytes_max) has no room and others wait";
 
 /// A client that holds up its backend.

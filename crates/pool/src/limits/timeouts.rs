@@ -77,7 +77,7 @@ const PROBES_MAX: u32 = 256;
 /// Sweeps after which the answer to a probe is looked at: the kernel sends it in a second.
 const PROBED_SWEEPS: u32 = 2;
 
-/// Why a client must go.
+/// Reason why a client must go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Late {
     /// PROXY header that was not sent.

@@ -315,8 +315,8 @@ pub(crate) struct GroupView {
     pub(crate) pinned: BTreeMap<&'static str, usize>,
     pub(crate) figures: Figures,
     pub(crate) turns: Turns,
-    /// Why the last connection to the server could not be opened, of an account for which none
-    /// was since.
+    /// Reason why the last connection to the server could not be opened, of an account for which
+    /// none was since.
     pub(crate) dial_failure: Option<String>,
 }
 

@@ -122,7 +122,7 @@ pub(crate) struct ClientLine {
     pub(crate) in_transaction: bool,
     /// Seconds for which the transaction is open, and how many statements were answered in it.
     pub(crate) transaction: Option<(f64, u32)>,
-    /// Why it is pinned and for how long, the oldest first; and by which text.
+    /// Reason why it is pinned and for how long, the oldest first; and by which text.
     pub(crate) pins: Vec<(&'static str, f64)>,
     pub(crate) pinned_by: Option<String>,
     /// Named locks that it has, or has asked for last.

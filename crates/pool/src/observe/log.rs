@@ -225,7 +225,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) id: Option<u32>,
     /// The account, as the client gave it.
     pub(crate) account: Option<&'a [u8]>,
-    /// Why, as a word.
+    /// Reason as a word.
     pub(crate) reason: Option<&'a str>,
     /// Digest of the statement that ends with it.
     pub(crate) digest: Option<u64>,

@@ -169,7 +169,7 @@ impl Sample<'_> {
         self.began
     }
 
-    /// Why the pool should not be sent clients, if so.
+    /// Reason why the pool should not be sent clients, if so.
     pub(crate) fn unready(&self) -> Option<String> {
         if self.draining {
             return Some("draining: new clients belong elsewhere".into());

@@ -251,7 +251,7 @@ impl<'a, N: Net> Survey<'a, N> {
         (self.shared.memory.max(), self.shared.memory.share(clients))
     }
 
-    /// Why who waits for a backend of this pool has not got one, in words.
+    /// Reason why who waits for a backend of this pool has not got one, in words.
     pub(crate) fn what_backends_do(&self, pool: usize) -> String {
         let census = self.census();
         let entry = &self.pools.pools[pool];

@@ -110,7 +110,7 @@ pub(crate) struct Span {
     pub(crate) text: Box<str>,
     pub(crate) whose: Whose,
     pub(crate) ran: Ran,
-    /// Why it has no reply of the server's.
+    /// Reason why it has no reply of the server's.
     pub(crate) reason: Option<Box<str>>,
 }
 

@@ -45,7 +45,7 @@ struct Reported<'t> {
     charset: bool,
     /// Reported value; `max_join_size` sets it too, without a report, and may come behind it.
     big_selects: Option<&'t [u8]>,
-    /// Why the client keeps its backend from now on.
+    /// Reason why the client keeps its backend from now on.
     pin: Option<PinReason>,
     /// True if a character set is one in which ASCII is no single byte.
     is_wide: bool,

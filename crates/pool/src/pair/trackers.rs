@@ -23,9 +23,9 @@ use std::rc::Rc;
 use wire::capabilities::SESSION_TRACK;
 use wire::track::{Bound, Transactions, Wanted, keep, put_schema};
 
-/// Why a client keeps its backend whose trackers are as it has set them.
+/// Reason why a client keeps its backend whose trackers are as it has set them.
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
-/// Why a client keeps its backend of whose switches it has set some.
+/// Reason why a client keeps its backend of whose switches it has set some.
 const SWITCHED: PinReason = PinReason::Text(PinCause::SessionSwitches);
 
 /// MySQL's switch that has transactions numbered, with its value where the pool has set it in a

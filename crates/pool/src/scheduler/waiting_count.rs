@@ -52,7 +52,7 @@ impl WaitingCount {
         client.place.since()
     }
 
-    /// Why a client's command of `len` bytes cannot wait in this queue, if it cannot.
+    /// Reason why a client's command of `len` bytes cannot wait in this queue, if it cannot.
     pub(crate) fn refusal<S>(
         &self,
         client: &Client<S>,

@@ -65,7 +65,7 @@ const COLLATIONS_OF_CHARSETS: &str = "SELECT ID,CHARACTER_SET_NAME,FULL_COLLATIO
 /// Says OFF where the SQL layer carries out foreign keys, nothing where only InnoDB can.
 const FOREIGN_KEYS: &str = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
 
-/// Why the server could not be asked.
+/// Reason why the server could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProbeError {
     /// A sentence.

@@ -138,7 +138,7 @@ struct Known {
     wanted: Option<Time>,
     /// Moment at which the last one ended.
     looked_up: Option<Time>,
-    /// Why it failed.
+    /// Reason why it failed.
     failure: Option<String>,
     /// The writer of several servers.
     writer: Option<Writer>,

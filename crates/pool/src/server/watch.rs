@@ -415,7 +415,7 @@ fn no_accounts(shared: &Shared, error: &ProbeError) -> ProbeError {
     }
 }
 
-/// Why the accounts cannot be read by this account, which needs that; what to do about it.
+/// Reason why the accounts cannot be read by this account, which needs that; what to do about it.
 fn words_of_unread(account: &str, needs: &str, error: &ProbeError) -> String {
     let why = &error.why;
     let cannot =

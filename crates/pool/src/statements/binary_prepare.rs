@@ -1,4 +1,4 @@
-//! What clients say about the statements that they have prepared by number.
+//! Commands of clients about the statements that they have prepared by number.
 //!
 //! COM_STMT_PREPARE and COM_STMT_EXECUTE become statements like any other; COM_STMT_FETCH and
 //! COM_STMT_RESET go to the client's backend where a cursor is open and are answered by the pool

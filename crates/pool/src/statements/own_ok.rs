@@ -47,7 +47,7 @@ impl OwnOk<'_> {
     };
 }
 
-/// What is still to be told of a session cannot be read.
+/// Error of changes of a session that are still to be reported and cannot be read.
 #[derive(Debug)]
 pub(crate) struct Unreadable;
 

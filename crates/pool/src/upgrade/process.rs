@@ -84,9 +84,9 @@ pub(crate) struct Steps {
     pub(crate) longest: Duration,
     /// Clients that are still here, by group, once its listeners have gone.
     pub(crate) clients: BTreeMap<usize, usize>,
-    /// Why they are, as far as all of a group were looked at.
+    /// Reasons why they are, as far as all of a group were looked at.
     pub(crate) left: BTreeMap<usize, BTreeMap<Stays, usize>>,
-    /// Why the other process did not take one, the last time.
+    /// Reason why the other process did not take one, the last time.
     pub(crate) refusal: Option<String>,
     /// Groups that hand over no more, after which they change none of this.
     pub(crate) stopped: BTreeSet<usize>,

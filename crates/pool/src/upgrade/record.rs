@@ -40,7 +40,7 @@ pub(crate) type NotHere = String;
 /// A client whose record would be longer stays where it is.
 pub(crate) const RECORD_BYTES_MAX: usize = 8 << 20;
 
-/// Why a client does not go to another process now.
+/// Reason why a client does not go to another process now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stays {
     /// End of its TLS.

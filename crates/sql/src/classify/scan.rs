@@ -60,7 +60,7 @@ pub(super) struct Scan<'a> {
     /// SET: the scope and the name of the variable at hand.
     scope: Scope,
     variable: Option<Token>,
-    /// Why its value pins, if it is not off.
+    /// Reason why its value pins, if it is not off.
     unless_off: PinCause,
     routine: Routine,
     /// The first word of the statement.

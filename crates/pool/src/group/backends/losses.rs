@@ -30,7 +30,7 @@ use sql::sqlstate::state_of;
 use std::time::Duration;
 use wire::errors::ErrorCode;
 
-/// Why a client is pinned whose text ends its connection (COMMIT RELEASE).
+/// Reason why a client is pinned whose text ends its connection (COMMIT RELEASE).
 const RELEASED: PinReason = PinReason::Text(PinCause::Release);
 
 /// Loss of a backend whose server is behind, or takes no writes: it is left.

@@ -15,7 +15,8 @@ use wire::errors;
 
 /// The first MySQL that says why it closes an idle connection (8.0.24).
 const WORDS_SINCE: u32 = 80_024;
-/// Why a PROXY header may be missing: proxies are set so, or wait for their clients' first bytes.
+/// Reason why a PROXY header may be missing: proxies are set so, or wait for their clients' first
+/// bytes.
 const NO_HEADER: &str = "and none came in login_ms_max; let the proxy send one, and at once: one \
      that waits for the client's first bytes, as AWS Network Load Balancers do by default, waits \
      for ever, because the server speaks first";

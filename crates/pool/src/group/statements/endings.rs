@@ -22,7 +22,8 @@ use session::own_writes::OwnWrites;
 use session::reply_summary::ReplySummary;
 use wire::errors::refuses_writes;
 
-/// Why the rest of a reply does not come. Who is pipelined has no transaction, and keeps nothing.
+/// Reason why the rest of a reply does not come. Who is pipelined has no transaction, and keeps
+/// nothing.
 const ABORTED: Loss<'_> = Loss {
     why: "a statement that was sent behind this one had its connection closed",
     in_transaction: false,
@@ -31,7 +32,7 @@ const ABORTED: Loss<'_> = Loss {
     cause: LossCause::Ended,
 };
 
-/// Why a client loses the session that it keeps on its backend.
+/// Reason why a client loses the session that it keeps on its backend.
 const CHANGED: Loss<'_> = Loss {
     why: "a statement of another client that had begun there has changed the session",
     in_transaction: false,
