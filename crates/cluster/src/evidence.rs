@@ -90,7 +90,12 @@ impl Scene<'_> {
                 _ if is_writable(report).is_ok() => Err("it is not read-only".into()),
                 Some(source) if source.error.is_empty() => Err("its replication stands".into()),
                 Some(source) => Err(format!("its replication stands: {}", source.error)),
-                None => Ok(()),
+                None => match self.view.writer.or(self.view.holder) {
+                    Some(writer) if !self.reaches(writer, id, self.settings.servers.len()) => {
+                        Err(format!("it does not replicate from {}", self.name(writer)))
+                    }
+                    _ => Ok(()),
+                },
             },
             Kind::Galera => {
                 let node = galera(report)?;
@@ -257,6 +262,22 @@ impl Scene<'_> {
             return server_id == source.server_id;
         }
         self.settings.servers[id.index()].address == format!("{}:{}", source.host, source.port)
+    }
+
+    /// True if what `writer` writes can reach a replica: it replicates from it, from a replica of
+    /// it within `hops` servers, or from a server of which nothing is known. The replicas of a
+    /// writer that was left have no lag, and never hear of the new one.
+    fn reaches(&self, writer: ServerId, id: ServerId, hops: usize) -> bool {
+        let Some(report) = self.report(id) else {
+            return true;
+        };
+        hops > 0
+            && report.sources.iter().any(|source| {
+                let is_it = |&other: &ServerId| self.is_source(source, other);
+                let mut known = self.others(id).filter(is_it).peekable();
+                known.peek().is_none()
+                    || known.any(|it| it == writer || self.reaches(writer, it, hops - 1))
+            })
     }
 
     /// A server that replicates from another of these, which does not replicate from it, is its

@@ -80,9 +80,13 @@ fn refused() -> Result<Report, Failure> {
 
 /// A replica of db1 with this lag.
 fn replica(lag_ms: Option<u64>) -> Result<Report, Failure> {
+    replica_of("db1", lag_ms)
+}
+
+fn replica_of(host: &str, lag_ms: Option<u64>) -> Result<Report, Failure> {
     let source = Source {
         channel: String::new(),
-        host: "db1".into(),
+        host: host.into(),
         port: 3306,
         server_id: 0,
         server_uuid: String::new(),
@@ -198,6 +202,40 @@ fn a_lost_writer_is_replaced_if_that_is_set() {
     }
     assert_eq!((case.view.writer, case.view.epoch), (None, 2));
     assert_eq!(case.next(vec![refused(), writable()]).writer, Some(DB2));
+}
+
+#[test]
+fn a_replica_of_a_server_that_was_left_is_not_read() {
+    const DB3: ServerId = ServerId(2);
+    const DB4: ServerId = ServerId(3);
+    let mut case = Case::new(Kind::Replication, &[Role::Auto; 4]);
+    let [of_one, of_three] = ["db1", "db3"].map(|host| replica_of(host, Some(0)));
+    let all = |two: &Result<Report, Failure>| {
+        vec![writable(), two.clone(), of_one.clone(), of_three.clone()]
+    };
+    assert_eq!(case.next(all(&of_one)).readers, [DB2, DB3, DB4]);
+    // Replicas of the old writer have no lag, and what the new one writes never reaches them.
+    case.view = case.view.switched(DB2, "asked", case.now);
+    let mut left = all(&writable());
+    left[0] = read_only();
+    assert!(case.next(left.clone()).readers.is_empty());
+    assert_eq!(
+        case.state(DB3),
+        (State::Unused, "it does not replicate from db2")
+    );
+    assert_eq!(
+        case.state(DB4),
+        (State::Unused, "it does not replicate from db2")
+    );
+    // The old one replicates from the new one: so do its replicas.
+    left[0] = replica_of("db2", Some(0));
+    assert_eq!(case.next(left.clone()).readers, [DB1, DB3, DB4]);
+    // A circle without the writer in it ends.
+    left[0] = replica_of("db4", Some(0));
+    assert!(case.next(left.clone()).readers.is_empty());
+    // A server between them that is not among these may replicate from anybody.
+    left[0] = replica_of("relay", Some(0));
+    assert_eq!(case.next(left).readers, [DB1, DB3, DB4]);
 }
 
 #[test]
