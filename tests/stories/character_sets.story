@@ -183,6 +183,28 @@ b: SET character_set_database = greek
 b reset
 c, b: $probe
 
+# A change of user that fails leaves the schema of before, and the server's character set.
+story a_failed_change_of_user_forgets_the_character_set_of_its_schema
+only mariadb
+backends 2
+let probe = SELECT DATABASE(), @@character_set_database, @@collation_database, \
+    @@character_set_connection, @@collation_connection
+a: ALTER DATABASE $schema CHARACTER SET koi8r
+for change:
+- collation 35
+- password wrong
+- schema no_such_schema
+  b, c joins
+  b: $probe
+  b becomes $change
+  b, c: $probe
+  b: SET CHARACTER SET utf8mb4
+  b, c: $probe
+  b: USE $schema
+  b, c: $probe
+  b, c leaves
+end
+
 # A reset leaves the server's character set in place of the schema's. On MySQL an account that may
 # not set that gets it all the same, on a backend that it shares with one that did not reset.
 story a_reset_without_privileges_leaves_the_servers_character_set

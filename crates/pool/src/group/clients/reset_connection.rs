@@ -115,6 +115,7 @@ impl<N: Net> Group<N> {
         let (charsets, results) = server.usual_charsets();
         let mut session = as_new(schema.as_ref(), multi, charsets, &self.defaults);
         session.results_collation = results;
+        session.forget_schema_charset();
         session.role.clone_from(&client.session.role);
         let before = self.sessions.intern(session);
         if client.changes_failed() >= CHANGES_FAILED_MAX {
