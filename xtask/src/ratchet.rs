@@ -56,7 +56,7 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 44_971, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 134_201, Loosely),
+    ("product lines", 134_223, Loosely),
     ("product lines of pool, session and sql", 74_991, Loosely),
     ("lines of end-to-end tests", 29_967, Loosely),
 ];
