@@ -566,3 +566,76 @@ fn results_of_two_runs_are_merged_into_one() {
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     says(&ran.stderr, "b.json: expected what `onramp load --json`");
 }
+
+/// A server that stands still, and one that is killed and comes back: the run tells how long
+/// nobody was answered, when errors came, and when the rate before was reached again.
+#[test]
+fn an_outage_is_told_in_tenths_of_a_second() {
+    let Some(mut real) = pooled(own_server) else {
+        return;
+    };
+    real.create_user("app", "app");
+    fresh_schema(&real, "outage");
+    let folder = real.folder().join("outage");
+    std::fs::create_dir_all(&folder).unwrap();
+    let target = format!("--target=mysql://app:app@127.0.0.1:{}/outage", real.port());
+    let prepare = ["load", "select", "prepare", "--table-size=100", &target];
+    assert_eq!(run(binary(), &prepare, LIMIT).status.code(), Some(0));
+    for is_killed in [false, true] {
+        let address = format!("127.0.0.1:{}", free_port());
+        let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let (json, html) = (file("result.json"), file("page.html"));
+        let words = format!(
+            "load select run {target} --table-size 100 --connections 10 --rate 200 --arrivals \
+             constant --time 14 --http {address} --json {json} --html {html} \
+             --fail-if longest_gap>500ms --fail-if recovery>1m"
+        );
+        let seconds = || {
+            let live = fetch(&address, "/live.json").unwrap_or_default();
+            let (_, json) = live.split_once("\r\n\r\n").unwrap_or_default();
+            let seen: Value = serde_json::from_str(json).unwrap_or_default();
+            seen["series"].as_array().map_or(0, Vec::len)
+        };
+        let ran = std::thread::scope(|scope| {
+            let words: Vec<&str> = words.split_whitespace().collect();
+            let running = scope.spawn(move || run(binary(), &words, LIMIT));
+            let until = |wanted: usize| {
+                while seconds() < wanted && !running.is_finished() {
+                    std::thread::yield_now();
+                }
+            };
+            until(3);
+            match is_killed {
+                true => real.kill9(),
+                false => real.suspend(),
+            }
+            until(seconds() + 3);
+            match is_killed {
+                true => real.restart().unwrap(),
+                false => real.resume(),
+            }
+            running.join().unwrap()
+        });
+        assert_eq!(ran.status.code(), Some(3), "{ran:?}");
+        says(&ran.stderr, "threshold CROSSED: longest_gap>500ms");
+        says(&ran.stderr, "threshold kept: recovery>1m");
+        let told: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+        let outage = &told["outage"];
+        let seconds = |name: &str| outage[name].as_f64();
+        let gap = seconds("longest_gap_s").unwrap();
+        let began = seconds("began_s").unwrap();
+        assert!(gap > 1.5 && began > 1.5 && began < 10.0, "{outage}");
+        let recovered = seconds("recovered_s").unwrap();
+        assert!(recovered >= gap && recovered < 12.0, "{outage}");
+        let errors = seconds("first_error_s").zip(seconds("last_error_s"));
+        assert_eq!(errors.is_some(), is_killed, "{outage}");
+        assert!(errors.is_none_or(|(first, last)| first <= last && first >= began));
+        says(
+            &ran.stderr,
+            &format!("longest time without an answer {gap:.1} s from "),
+        );
+        let page = std::fs::read_to_string(html).unwrap();
+        says(&page, "The outage</h3>");
+        says(&page, &format!("{gap:.1} s without an answer"));
+    }
+}

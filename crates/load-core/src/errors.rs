@@ -223,6 +223,11 @@ pub struct ErrorCount {
     pub count: u64,
     /// Phase of the connection.
     pub phase: Phase,
+    /// Shortest time from sending the statement, or from beginning to connect, to the error, in
+    /// milliseconds; null where it is not known.
+    pub age_min_ms: Option<u64>,
+    /// Longest such time.
+    pub age_max_ms: Option<u64>,
 }
 
 impl ErrorCount {
@@ -239,7 +244,25 @@ impl ErrorCount {
             count,
             ..
         } = self;
-        format!("error {code}{state} x {count} while {phase}: {message}")
+        let age = match self.age_text() {
+            Some(age) => format!(" ({age})"),
+            None => String::new(),
+        };
+        format!("error {code}{state} x {count} while {phase}: {message}{age}")
+    }
+
+    /// Time to the error: `299.8 to 300.2 s after it was sent`.
+    pub fn age_text(&self) -> Option<String> {
+        let since = match self.phase {
+            Phase::Connect | Phase::Init => "after connecting began",
+            Phase::Statement => "after it was sent",
+        };
+        let (least, most) = (self.age_min_ms?, self.age_max_ms?);
+        let seconds = |ms: u64| ms as f64 / 1e3;
+        Some(match most {
+            0..1_000 => format!("{least} to {most} ms {since}"),
+            _ => format!("{:.1} to {:.1} s {since}", seconds(least), seconds(most)),
+        })
     }
 }
 
@@ -252,12 +275,20 @@ pub struct ErrorTable {
 impl ErrorTable {
     /// Counts one error.
     pub fn count(&mut self, phase: Phase, fault: Fault) {
+        self.count_after(phase, fault, None);
+    }
+
+    /// Counts one error that came so long after its statement, or after connecting began.
+    pub fn count_after(&mut self, phase: Phase, fault: Fault, age: Option<Duration>) {
+        let age_ms = age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         self.add(ErrorCount {
             code: fault.code,
             sqlstate: fault.sqlstate,
             message: fault.message,
             count: 1,
             phase,
+            age_min_ms: age_ms,
+            age_max_ms: age_ms,
         });
     }
 
@@ -274,7 +305,13 @@ impl ErrorTable {
     fn add(&mut self, row: ErrorCount) {
         let same = |known: &ErrorCount| known.phase == row.phase && known.code == row.code;
         match self.rows.iter().position(same) {
-            Some(at) => self.rows[at].count += row.count,
+            Some(at) => {
+                let known = &mut self.rows[at];
+                known.count += row.count;
+                let ages = [known.age_min_ms, row.age_min_ms].into_iter().flatten();
+                known.age_min_ms = ages.min();
+                known.age_max_ms = known.age_max_ms.max(row.age_max_ms);
+            }
             None if self.rows.len() < NUMBERS_MAX || row.code == OTHER_NUMBERS => {
                 self.rows.push(row);
             }
@@ -349,9 +386,37 @@ mod tests {
             ]
         );
         let json = serde_json::to_string(&rows[0]).unwrap();
+        let expected = r#"{"code":1213,"sqlstate":"40001","message":"odd","count":1,
+            "phase":"connect","age_min_ms":null,"age_max_ms":null}"#;
+        assert_eq!(json, expected.replace("\n            ", ""));
+    }
+
+    #[test]
+    fn an_error_tells_how_long_after_its_statement_it_came() {
+        let mut table = ErrorTable::default();
+        let mut count = |phase, ms: Option<u64>| {
+            table.count_after(phase, server(2013, "lost"), ms.map(Duration::from_millis));
+            table.clone().sorted()
+        };
+        assert_eq!(count(Phase::Statement, None)[0].age_text(), None);
+        let text = |rows: &[ErrorCount]| rows.last().unwrap().text();
+        let rows = count(Phase::Statement, Some(7));
+        assert!(text(&rows).ends_with("executing: lost (7 to 7 ms after it was sent)"));
+        let rows = count(Phase::Statement, Some(300_160));
+        assert!(text(&rows).contains("x 3 while executing: lost (0.0 to 300.2 s after it was"));
+        let rows = count(Phase::Connect, Some(1_000));
+        assert!(
+            rows[0]
+                .text()
+                .ends_with(": lost (1.0 to 1.0 s after connecting began)")
+        );
+        let mut other = ErrorTable::default();
+        other.add_all(rows.clone());
+        other.add_all(rows);
+        let rows = other.sorted();
         assert_eq!(
-            json,
-            r#"{"code":1213,"sqlstate":"40001","message":"odd","count":1,"phase":"connect"}"#
+            (rows[1].age_min_ms, rows[1].age_max_ms),
+            (Some(7), Some(300_160))
         );
     }
 

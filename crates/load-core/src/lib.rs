@@ -35,6 +35,7 @@ pub mod random;
 pub mod rate_profile;
 pub mod series;
 pub mod stats;
+pub mod steps;
 pub mod threads;
 pub mod timers;
 pub mod tolerance;

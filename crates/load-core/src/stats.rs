@@ -5,8 +5,10 @@
 //! connections did, for sysbench's lines on fairness.
 
 use crate::errors::{ErrorTable, Fault, Phase};
+use crate::steps::Steps;
 use crate::workload::Verb;
 use measure::Histogram;
+use reactor::Time;
 use std::time::Duration;
 
 /// Class of a statement, by its reply, as sysbench 1.0 has it.
@@ -72,6 +74,8 @@ pub struct Stats {
     pub lag: Histogram,
     /// Errors by phase and number.
     pub errors: ErrorTable,
+    /// Answers and errors by the tenth of a second.
+    pub steps: Steps,
 }
 
 impl Stats {
@@ -105,14 +109,21 @@ impl Stats {
         }
     }
 
-    /// Counts a statement that failed.
-    pub fn failed(&mut self, fault: Fault, is_ignored: bool) {
+    /// Counts a statement that failed so long after it was sent, where that is known.
+    pub fn failed(&mut self, fault: Fault, is_ignored: bool, age: Option<Duration>) {
         if is_ignored {
             self.ignored += 1;
         } else {
             self.failed += 1;
+            self.steps.error(Time::now());
         }
-        self.errors.count(Phase::Statement, fault);
+        self.errors.count_after(Phase::Statement, fault, age);
+    }
+
+    /// Counts an error beside statements: a connection was lost, or not opened.
+    pub fn error(&mut self, phase: Phase, fault: Fault, age: Option<Duration>) {
+        self.steps.error(Time::now());
+        self.errors.count_after(phase, fault, age);
     }
 
     /// The counts of statements alone, without latencies and connections.
@@ -189,6 +200,7 @@ impl Stats {
         self.reconnect_latency.merge(&other.reconnect_latency);
         self.lag.merge(&other.lag);
         self.errors.merge(other.errors);
+        self.steps.merge(&other.steps);
     }
 }
 
@@ -256,8 +268,8 @@ mod tests {
         a.succeeded(Class::Read, Duration::from_millis(1), in_time);
         b.succeeded(Class::Write, Duration::from_millis(3), in_time);
         b.succeeded(Class::Other, Duration::from_millis(2), in_time);
-        b.failed(Fault::ended("x"), false);
-        b.failed(Fault::ended("x"), true);
+        b.failed(Fault::ended("x"), false, None);
+        b.failed(Fault::ended("x"), true, None);
         b.succeeded_with(1, Duration::from_millis(3));
         b.events = 1;
         a.merge(b);

@@ -392,7 +392,7 @@ impl Stage {
                 None
             }
             Request::Failed { ignored, fault } => {
-                self.stats.failed(fault, ignored);
+                self.stats.failed(fault, ignored, None);
                 Some(Reply::Nothing)
             }
             Request::Count(counter) => {
@@ -647,7 +647,7 @@ impl Stage {
         if reopening {
             let due = Time::now() + RETRY_AFTER;
             self.timers.add(due, Wake::Dial(number));
-            self.stats.errors.count(Doing::Connect, fault);
+            self.stats.error(Doing::Connect, fault, None);
             return;
         }
         let place = match self.plan.way_of(index).1 {
@@ -656,7 +656,7 @@ impl Stage {
         };
         let said = format!("unable to connect to MySQL server on {place}, aborting...");
         self.stats.failed_connects += 1;
-        self.stats.errors.count(Doing::Connect, fault.clone());
+        self.stats.error(Doing::Connect, fault.clone(), None);
         self.free_lines.push(number);
         self.going
             .push_back((user, Reply::NotConnected(said, fault)));
@@ -841,7 +841,8 @@ impl Stage {
     fn reply_to(&mut self, number: u32, answer: Answer) -> Option<Reply> {
         let key = self.lines.get(number as usize)?.key?;
         let client = self.clients.get(key)?;
-        let took = Time::now().since(client.since);
+        let now = Time::now();
+        let took = now.since(client.since);
         match answer {
             Answer::Connected => {
                 let line = self.lines.get_mut(number as usize)?;
@@ -862,6 +863,7 @@ impl Stage {
                     _ => Class::Other,
                 };
                 self.stats.succeeded(class, took, self.plan.model.in_time);
+                self.stats.steps.answered(now);
                 Some(Reply::Done(done))
             }
             Answer::Failed(fault) => Some(self.failed(fault)),

@@ -398,6 +398,7 @@ impl Connection {
                 };
                 let (took, in_time) = (now.since(self.sent_at), context.plan.model.in_time);
                 context.stats.succeeded(class, took, in_time);
+                context.stats.steps.answered(now);
                 if context.plan.script.is_mixed() && again.is_none() {
                     let statement = context.plan.script.number_of(&self.event);
                     context.stats.succeeded_with(statement, took);
@@ -408,7 +409,9 @@ impl Connection {
                 }
             }
             (Outcome::Failed(fault), Some(again)) => {
-                context.stats.failed(fault, false);
+                context
+                    .stats
+                    .failed(fault, false, Some(now.since(self.sent_at)));
                 self.after_error(context, again, now)
             }
             (Outcome::Failed(fault), None)
@@ -421,7 +424,7 @@ impl Connection {
                 self.send_statement(context, now)
             }
             (Outcome::Failed(fault), None) => {
-                let again = context.failed(fault);
+                let again = context.failed(fault, now.since(self.sent_at));
                 if context.running && context.plan.script.in_transaction(&self.event) {
                     self.become_state(context, State::RollingBack { again });
                     put_command(&mut context.out, Command::Query, |out| {

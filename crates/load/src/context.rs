@@ -12,6 +12,7 @@ use load_core::plan::Plan;
 use load_core::stats::Stats;
 use reactor::{RealNet, Time};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::compressed::Packer;
 /// Resources that a group lends a connection.
 pub(crate) struct Context {
@@ -39,11 +40,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Counts a statement that failed; true when its event is to be run again.
-    pub(crate) fn failed(&mut self, fault: Fault) -> bool {
+    /// Counts a statement that failed so long after it was sent; true when its event is to be run
+    /// again.
+    pub(crate) fn failed(&mut self, fault: Fault, age: Duration) -> bool {
         let again = self.plan.tolerance.ignores(&fault);
         self.heed(&fault);
-        self.stats.failed(fault, again);
+        self.stats.failed(fault, again, Some(age));
         again
     }
 

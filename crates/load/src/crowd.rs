@@ -360,6 +360,7 @@ impl Crowd<'_> {
             }
         }
         let now = Time::now();
+        let span = (clock.began, now);
         let mut counts = Stats::default();
         if clock.checkpoints.front().is_some_and(|due| *due <= now) {
             counts = self.counts_at(&mut clock, now);
@@ -375,6 +376,7 @@ impl Crowd<'_> {
         }
         self.line(&mut clock, now);
         self.measured.window.merge(clock.pending);
+        self.measured.steps = self.measured.window.steps.between(span.0, span.1);
     }
 
     /// Counts of all groups up to a point that was due then, with the report of a checkpoint if

@@ -35,6 +35,7 @@ use reactor::{Event, Key, Mailbox, Net, RealNet, Slots, Time, Token};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 use tally::Marks;
 
 /// Bytes that are read at once.
@@ -285,15 +286,17 @@ impl Group {
         };
         let now = self.context.net.now();
         if connection.is_opening() {
-            return self.count_failed_connect(connection.slot, connection.phase(), fault, now);
+            let age = now.since(connection.sent_at());
+            let (phase, slot) = (connection.phase(), connection.slot);
+            return self.count_failed_connect(slot, phase, fault, now, age);
         }
         self.connected -= 1;
         self.context.stats.lost += 1;
         if connection.is_executing() {
             self.context.executing -= 1;
-            self.context.failed(fault);
+            self.context.failed(fault, now.since(connection.sent_at()));
         } else {
-            self.context.stats.errors.count(Phase::Statement, fault);
+            self.context.stats.error(Phase::Statement, fault, None);
         }
         // At the end it stays closed, but its part is counted with the others that wait.
         self.opener.lost(connection.slot, now);
@@ -305,11 +308,12 @@ impl Group {
         phase: Phase,
         fault: Fault,
         now: Time,
+        age: Duration,
     ) {
         if self.opener.failed(slot, &fault, now) {
             self.context.heed(&fault);
             self.context.stats.failed_connects += 1;
-            self.context.stats.errors.count(phase, fault);
+            self.context.stats.error(phase, fault, Some(age));
         }
     }
 
@@ -337,7 +341,7 @@ impl Group {
         }
         while let Some(slot) = self.opener.next(now) {
             if let Err((slot, fault)) = self.open(slot, now) {
-                self.count_failed_connect(slot, Phase::Connect, fault, now);
+                self.count_failed_connect(slot, Phase::Connect, fault, now, Duration::ZERO);
             }
         }
     }

@@ -54,7 +54,7 @@ pub use merge::{MergeArgs, run as run_merge};
 pub use options::{Action, LoadArgs};
 pub use output_options::{OutputArgs, When};
 pub use recorded::{Histograms, Recorded};
-pub use summary::{Latencies, Summary};
+pub use summary::{Latencies, Outage, Summary};
 pub use sysbench::{ScriptLine, SysbenchArgs, run as run_sysbench, run_script};
 pub use thresholds::{Checked, Threshold};
 

@@ -177,6 +177,7 @@ fn add(all: &mut Summary, run: Summary) -> Result<(), String> {
             all.warnings.push(warning);
         }
     }
+    all.outage.merge(run.outage);
     add_series(&mut all.series, run.series);
     add_statements(all, run.by_statement.iter(), &run.histograms)?;
     add_histograms(&mut all.histograms, &run.histograms)
@@ -282,7 +283,7 @@ mod tests {
         }
         measured
             .window
-            .failed(Fault::ended("during a statement"), false);
+            .failed(Fault::ended("during a statement"), false, None);
         measured.series.push(Point {
             t_s: 1.0,
             statements_per_s: 10.0,

@@ -8,6 +8,7 @@
 
 mod checks;
 mod limit;
+mod outage;
 mod text;
 mod warnings;
 
@@ -20,8 +21,10 @@ use load_core::layout::Layout;
 use load_core::plan::Plan;
 use load_core::series::Point;
 use load_core::stats::{Class, Stats, Tally};
+use load_core::steps::Step;
 use load_core::workload::Script;
 use measure::Histogram;
+pub use outage::Outage;
 use serde::{Deserialize, Serialize};
 use wire::dsn::Dsn;
 
@@ -39,6 +42,8 @@ pub(crate) struct Measured {
     /// Counts after the order to stop.
     pub(crate) drain: Stats,
     pub(crate) series: Vec<Point>,
+    /// The window, by the tenth of a second.
+    pub(crate) steps: Vec<Step>,
     pub(crate) connected: u64,
     pub(crate) connect_s: f64,
     pub(crate) seconds: f64,
@@ -258,6 +263,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// Results of the thresholds.
     pub thresholds: Vec<Checked>,
+    /// Errors, gaps, and the return to the rate before.
+    pub outage: Outage,
     /// Events that arrived in the open loop, in the whole run.
     pub arrived: u64,
     /// The counts behind `latencies` and `by_statement`, by which results of several machines are
@@ -360,6 +367,7 @@ impl Summary {
             load_busiest_share: share(measured.busiest_group_s, measured.seconds),
             warnings: Vec::new(),
             thresholds: Vec::new(),
+            outage: Outage::of(&measured.steps),
             arrived: measured.sum(|stats| stats.arrived),
             histograms: measured.histograms(&plan.script),
         };

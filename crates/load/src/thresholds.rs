@@ -1,8 +1,9 @@
 //! Thresholds: what must not be, as `METRIC>VALUE` or `METRIC<VALUE`, so that a pipeline can fail.
 //!
 //! A metric is a latency (`p99>50ms`, `connect.max>2s`), a count (`errors>0`), its share
-//! (`errors>0.1%`), or a rate (`goodput<5000`). A latency of which nothing was measured counts as
-//! crossed: a run without an answer must not pass for a fast one.
+//! (`errors>0.1%`), a rate (`goodput<5000`), or a time of an outage (`recovery>5s`). A latency of
+//! which nothing was measured counts as crossed: a run without an answer must not pass for a fast
+//! one.
 
 use load_core::durations::parse_length;
 use load_core::latency::Latency;
@@ -13,6 +14,7 @@ const LATENCIES: &str = "\
 mean, min, p50, p75, p90, p95, p99, p99.9, p99.99 or max, of statements or with read., write., \
 other., event., connect. or reconnect. in front";
 const COUNTS: &str = "errors, failed, ignored, gave_up, shed, failed_connects, lost, reconnects";
+const OUTAGE: &str = "first_error, last_error, longest_gap or recovery";
 const RATES: &str = "qps, tps, goodput, connected, load_cpu";
 
 /// A rule that a run must not break.
@@ -32,6 +34,15 @@ pub(crate) enum Metric {
     Count(Count),
     Share(Count),
     Rate(Rate),
+    Outage(OfOutage),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum OfOutage {
+    FirstError,
+    LastError,
+    LongestGap,
+    Recovery,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,6 +102,9 @@ impl FromStr for Threshold {
         let (metric, bound) = if let Some((kind, figure)) = latency_named(name) {
             let length = parse_length(value)?;
             (Metric::Latency(kind, figure), length.as_secs_f64() * 1e3)
+        } else if let Some(of_outage) = outage_named(name) {
+            let length = parse_length(value)?;
+            (Metric::Outage(of_outage), length.as_secs_f64() * 1e3)
         } else if let Some(count) = count_named(name) {
             match value.strip_suffix('%') {
                 Some(percent) => (Metric::Share(count), number(percent)),
@@ -103,7 +117,7 @@ impl FromStr for Threshold {
                 .with_number()
                 .ok_or_else(|| wrong("no number behind the sign"))?
         } else {
-            let known = format!("'{name}' is none of {LATENCIES}; {COUNTS}; {RATES}");
+            let known = format!("'{name}' is none of {LATENCIES}; {COUNTS}; {RATES}; {OUTAGE}");
             return Err(wrong(&known));
         };
         Ok(Threshold {
@@ -170,6 +184,16 @@ fn count_named(name: &str) -> Option<Count> {
     })
 }
 
+fn outage_named(name: &str) -> Option<OfOutage> {
+    Some(match name {
+        "first_error" => OfOutage::FirstError,
+        "last_error" => OfOutage::LastError,
+        "longest_gap" => OfOutage::LongestGap,
+        "recovery" => OfOutage::Recovery,
+        _ => return None,
+    })
+}
+
 fn rate_named(name: &str) -> Option<Rate> {
     Some(match name {
         "qps" => Rate::Statements,
@@ -222,11 +246,45 @@ mod tests {
             ("connected<10", false),
             ("load_cpu>90%", true),
             ("shed>0%", false),
+            ("longest_gap>0s", false),
+            ("first_error<1h", false),
+            ("last_error>0s", false),
+            ("recovery>0s", false),
         ] {
             let checked = check(rule);
             assert_eq!(checked.crossed, crossed, "{rule}: {checked:?}");
             assert_eq!(checked.rule, rule);
         }
+    }
+
+    #[test]
+    fn an_outage_is_held_against_rules() {
+        let away = |end: usize| {
+            let mut measured = full();
+            let step = |answered, errors| load_core::steps::Step { answered, errors };
+            measured.steps = [
+                vec![step(9, 0); 20],
+                vec![step(0, 1); 10],
+                vec![step(9, 0); end],
+            ]
+            .concat();
+            summary(&measured)
+        };
+        for (rule, crossed) in [
+            ("longest_gap>1s", false),
+            ("longest_gap>900ms", true),
+            ("first_error<2s", false),
+            ("first_error<2.1s", true),
+            ("last_error>2.9s", false),
+            ("last_error>2.8s", true),
+            ("recovery>1s", false),
+            ("recovery>0.9s", true),
+        ] {
+            let checked = rule.parse::<Threshold>().unwrap().check(&away(20));
+            assert_eq!(checked.crossed, crossed, "{rule}: {checked:?}");
+        }
+        let never = "recovery>1h".parse::<Threshold>().unwrap().check(&away(0));
+        assert_eq!((never.value, never.crossed), (None, true));
     }
 
     #[test]

@@ -292,8 +292,12 @@ impl Group {
             self.context.stats.failed_connects += 1;
             let waited = self.context.plan.model.give_up.unwrap_or_default();
             let fault = Fault::impatience(waited);
-            self.context.stats.errors.count(connection.phase(), fault);
+            let age = now.since(connection.sent_at());
+            self.context
+                .stats
+                .error(connection.phase(), fault, Some(age));
         } else {
+            self.context.stats.steps.error(now);
             self.opener.closed();
             self.connected -= 1;
             self.context.executing -= 1;

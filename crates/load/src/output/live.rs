@@ -326,7 +326,7 @@ mod tests {
 
     fn lines(point: Option<Point>, width: u16) -> Vec<String> {
         let mut total = Stats::default();
-        total.failed(Fault::protocol("bad \x1b[2J words".to_owned()), false);
+        total.failed(Fault::protocol("bad \x1b[2J words".to_owned()), false, None);
         let frame = Frame {
             total: &total,
             gauges: Gauges {

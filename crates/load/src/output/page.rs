@@ -123,6 +123,26 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
         };
         tiles.insert(1, tile);
     }
+    let outage = &summary.outage;
+    if outage.began_s.is_some() {
+        let (value, unit) = match outage.recovered_s {
+            Some(after) => (format!("{after:.1}"), "s to 95 % of the rate"),
+            None => ("-".to_owned(), "never at 95 % of the rate again"),
+        };
+        let seconds =
+            |at: Option<f64>| at.map_or_else(|| "-".to_owned(), |at| format!("{at:.1} s"));
+        tiles.push(Tile {
+            name: "Outage",
+            value,
+            unit,
+            note: format!(
+                "{:.1} s without an answer; errors from {} to {}",
+                outage.longest_gap_s,
+                seconds(outage.first_error_s),
+                seconds(outage.last_error_s)
+            ),
+        });
+    }
     tiles
 }
 
@@ -153,6 +173,9 @@ fn figures(summary: &Summary) -> Vec<Figure> {
     if !failures.is_empty() {
         let note = "What went wrong, in each second.";
         figures.push(draw("Failures", note, "in the second", &failures));
+    }
+    if !summary.outage.steps.is_empty() {
+        figures.push(outage(summary));
     }
     let note = "At the end of each second.";
     figures.push(draw(
@@ -223,21 +246,54 @@ fn figure(
     named: &[Named],
 ) -> Figure {
     let times: Vec<f64> = series.iter().map(|point| point.t_s).collect();
-    let lines: Vec<Line> = named
-        .iter()
-        .map(|(name, colour, value)| Line {
-            name,
-            colour: *colour,
-            values: series.iter().map(|point| rounded(value(point))).collect(),
-        })
-        .collect();
+    let lines = named.iter().map(|(name, colour, value)| Line {
+        name,
+        colour: *colour,
+        values: series.iter().map(|point| rounded(value(point))).collect(),
+    });
+    drawn(title, note, unit, &times, lines.collect())
+}
+
+/// The steps around the outage. Its times begin at 0, as the chart's do.
+fn outage(summary: &Summary) -> Figure {
+    let steps = &summary.outage.steps;
+    let from = steps.first().map_or(0.0, |step| step.t_s);
+    let times: Vec<f64> = steps.iter().map(|step| rounded(step.t_s - from)).collect();
+    let line = |name, colour, values| Line {
+        name,
+        colour,
+        values,
+    };
+    let lines = vec![
+        line(
+            "answered",
+            1,
+            steps.iter().map(|step| step.answered.into()).collect(),
+        ),
+        line(
+            "errors",
+            4,
+            steps.iter().map(|step| step.errors.into()).collect(),
+        ),
+    ];
+    let note = "In each tenth of a second, from 3 s before it to 3 s after it.";
+    drawn("The outage", note, "in 0.1 s", &times, lines)
+}
+
+fn drawn(
+    title: &'static str,
+    note: &'static str,
+    unit: &str,
+    times: &[f64],
+    lines: Vec<Line>,
+) -> Figure {
     let named: Vec<_> = lines.iter().map(|line| (line.name, &line.values)).collect();
-    let data = serde_json::json!({ "t": &times, "lines": named, "unit": unit }).to_string();
+    let data = serde_json::json!({ "t": times, "lines": named, "unit": unit }).to_string();
     let chart = Chart {
         name: title,
         unit,
         may_be_logarithmic: unit == "ms",
-        times: &times,
+        times,
         lines,
     };
     Figure {
@@ -401,6 +457,29 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_has_its_tile_and_its_chart() {
+        let mut measured = full();
+        measured.series = vec![point(1.0), point(2.0)];
+        let page = render(&summary(&measured)).unwrap();
+        assert!(!page.contains("utage"), "{page}");
+        let step = |answered, errors| load_core::steps::Step { answered, errors };
+        measured.steps = [
+            vec![step(9, 0); 20],
+            vec![step(0, 1); 12],
+            vec![step(9, 0); 20],
+        ]
+        .concat();
+        let page = render(&summary(&measured)).unwrap();
+        for part in [
+            "1.2 <small>s to 95 % of the rate",
+            "1.2 s without an answer; errors from 2.0 s to 3.1 s",
+            "The outage</h3>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+
+    #[test]
     fn a_page_stands_on_nothing_at_all() {
         let page = render(&summary(&Measured::default())).unwrap();
         assert!(page.contains("It could not run"), "{page}");
@@ -411,7 +490,7 @@ mod tests {
     fn words_of_a_server_are_no_markup() {
         let mut measured = full();
         let fault = load_core::errors::Fault::protocol("<script>alert(1)</script>".to_owned());
-        measured.window.failed(fault, false);
+        measured.window.failed(fault, false, None);
         measured.series = vec![point(1.0)];
         let page = render(&summary(&measured)).unwrap();
         assert!(!page.contains("<script>alert"), "it is escaped");

@@ -181,7 +181,7 @@ mod tests {
         for ms in 1..=100 {
             total.succeeded(Class::Read, Duration::from_millis(ms), None);
         }
-        total.failed(Fault::ended("during a statement"), false);
+        total.failed(Fault::ended("during a statement"), false, None);
         total.gave_up = 4;
         let gauges = Gauges {
             connected: 9,

@@ -4,7 +4,7 @@
 //! [`Summary`] it means. A figure of which nothing was measured breaks its rule.
 
 use super::Summary;
-use crate::thresholds::{Checked, Count, Kind, Metric, Rate, Threshold};
+use crate::thresholds::{Checked, Count, Kind, Metric, OfOutage, Rate, Threshold};
 
 impl Count {
     /// Count, and the whole that it is a share of.
@@ -30,7 +30,11 @@ impl Threshold {
     pub(crate) fn check(&self, summary: &Summary) -> Checked {
         let value = self.value(summary);
         let crossed = match value {
-            None => true,
+            // Without an error there is no first and no last one.
+            None => !matches!(
+                self.metric,
+                Metric::Outage(OfOutage::FirstError | OfOutage::LastError)
+            ),
             Some(value) if self.is_above => value > self.bound,
             Some(value) => value < self.bound,
         };
@@ -68,6 +72,17 @@ impl Threshold {
                 Rate::Connected => summary.connected as f64,
                 Rate::Cpu => summary.load_cpu_share * 100.0,
             }),
+            Metric::Outage(of_outage) => {
+                let outage = &summary.outage;
+                let seconds = match of_outage {
+                    OfOutage::FirstError => outage.first_error_s,
+                    OfOutage::LastError => outage.last_error_s,
+                    OfOutage::LongestGap => Some(outage.longest_gap_s),
+                    OfOutage::Recovery if outage.began_s.is_none() => Some(0.0),
+                    OfOutage::Recovery => outage.recovered_s,
+                };
+                seconds.map(|seconds| seconds * 1e3)
+            }
         }
     }
 }

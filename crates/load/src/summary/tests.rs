@@ -77,7 +77,7 @@ pub(crate) fn full() -> Measured {
         .succeeded(Class::Read, Duration::from_millis(200), None);
     measured
         .drain
-        .failed(Fault::ended("during a statement"), false);
+        .failed(Fault::ended("during a statement"), false, None);
     measured
 }
 

@@ -54,6 +54,7 @@ impl Summary {
             self.events_per_s,
             self.latencies.event.text()
         ));
+        lines.extend(self.outage.text());
         self.put_kinds(&mut lines);
         lines.extend(self.errors.iter().map(ErrorCount::text));
         lines.extend(self.thresholds.iter().map(Checked::text));
@@ -91,6 +92,7 @@ impl Summary {
                 self.unfinished_statements
             ));
         }
+        lines.extend(self.outage.text());
         self.put_kinds(lines);
         lines.push(format!(
             "this generator: {:.1} s of CPU in {:.1} s ({:.0} % of {} cores), {:.1} MiB, \
