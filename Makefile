@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 60
 TARGETS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test bench million soak fuzz drivers package build fmt clean
+.PHONY: help demo check test bench million soak fuzz peers drivers package build fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ soak: ## Many simulations, many compared scripts, real walls: make soak SEEDS=20
 
 fuzz: ## libFuzzer on each parser: make fuzz FUZZ_SECONDS=60 [TARGETS="lexer reply"]
 	@bash scripts/fuzz.sh $(FUZZ_SECONDS) $(TARGETS)
+
+peers: ## Fetch HAProxy and MySQL Router for `onramp climb --paths haproxy,router`
+	@bash scripts/get-peers.sh
 
 drivers: ## Drivers' own test suites, directly and through the pool; about an hour
 	@bash scripts/get-mysql.sh || true

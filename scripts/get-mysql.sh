@@ -16,6 +16,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/lib.sh
 source scripts/lib.sh
+# shellcheck source=scripts/unstable.sh
+source scripts/unstable.sh
 
 # MySQL 8.0.15: the server alone, as it was packed for tests in 2019, with its own OpenSSL.
 fetch_eight() {
@@ -59,62 +61,5 @@ fi
 
 folder=$(realpath -m "${1:-target/mysql}")
 [[ -x $folder/run ]] && { say "there is one in $folder"; exit 0; }
-have apt-get && have dpkg || fail "there is no apt-get here; set ONRAMP_MYSQL to a folder with \`run\`"
-
-# The address of the main archive, in either form of apt's lists; security has other packages.
-mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
-    grep -E '^(deb |URIs:)' | grep -oE '[a-z]+://[^ ]+/debian/?( |$)' | head -n 1 | tr -d ' ' || true)
-[[ -n $mirror ]] || fail "no Debian mirror in apt's lists; set ONRAMP_MYSQL to a folder with \`run\`"
-
-work=$folder/.apt
-mkdir -p "$work"/{lists/partial,cache/archives/partial}
-: >"$work/status"
-printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s sid main\n' \
-    "${mirror%/}" >"$work/list"
-# The machine's own settings of apt (proxies and the like), without its hooks: those of Debian's
-# images for containers empty /var/cache/apt/archives after every update, whatever Dir::Cache says,
-# and an apt-get install beside this one then misses what it has just fetched. apt reads the file
-# that APT_CONFIG names before all others, and here nothing but that.
-apt-config dump | grep -vE '^(APT::Update|DPkg)::(Pre|Post)-|^Dir::Etc::(main|parts)' \
-    >"$work/apt.conf"
-printf 'Dir::Etc::%s "/dev/null";\n' main parts >>"$work/apt.conf"
-export APT_CONFIG=$work/apt.conf
-apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/list" -o Dir::Etc::sourceparts=/dev/null
-    -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache"
-    -o "Dir::State::status=$work/status" -o APT::Install-Recommends=0 -o Debug::NoLocking=1)
-
-say "fetching mysql-server-core and mysql-client-core of Debian's unstable suite into $folder"
-"${apt[@]}" update >/dev/null || fail "the lists could not be fetched from $mirror"
-"${apt[@]}" -y --download-only install mysql-server-core mysql-client-core \
-    >/dev/null ||
-    fail "mysql-server-core could not be fetched from $mirror"
-for package in "$work"/cache/archives/*.deb; do
-    dpkg -x "$package" "$folder"
-done
-rm -rf "$work"
-
-cat >"$folder/run" <<'RUN'
-#!/usr/bin/env bash
-# run PROGRAM ARGUMENT...: starts a program of this folder with the C library of this folder.
-root=$(cd "$(dirname "$0")" && pwd -P)
-name=$1
-shift
-program=
-for place in usr/sbin usr/bin; do
-    [[ -z $program && -x $root/$place/$name ]] && program=$root/$place/$name
-done
-[[ -n $program ]] || { echo "run: no $name in $root" >&2; exit 127; }
-loader=$(find "$root" -name 'ld-linux-*.so.*' | head -n 1)
-libraries=$(find "$root" -name '*.so*' -printf '%h\n' | sort -u | paste -sd:)
-first=()
-if [[ $name == mysqld ]]; then
-    # These two must be the first argument of all.
-    [[ ${1:-} == --no-defaults || ${1:-} == --defaults-file=* ]] && { first=("$1"); shift; }
-    first+=("--basedir=$root/usr" "--lc-messages-dir=$root/usr/share/mysql"
-        "--character-sets-dir=$root/usr/share/mysql/charsets"
-        "--plugin-dir=$root/usr/lib/mysql/plugin")
-fi
-exec "$loader" --library-path "$libraries" "$program" "${first[@]}" "$@"
-RUN
-chmod +x "$folder/run"
+fetch_unstable "$folder" mysql-server-core mysql-client-core
 say "fetched: $("$folder/run" mysqld --version)"

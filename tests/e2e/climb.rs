@@ -4,7 +4,7 @@ use crate::world::*;
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(120);
-/// Time limit of a climb that installs six servers.
+/// Time limit of a climb that installs six servers, or a MySQL.
 const SIX_SERVERS: Duration = Duration::from_secs(400);
 
 /// Two rungs, two paths: four cells, each with figures, nothing failed, nothing left behind.
@@ -17,8 +17,14 @@ fn a_small_climb_reaches_its_top() {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let (json, html, scratch) = (path("climb.json"), path("climb.html"), path("scratch"));
     std::fs::create_dir_all(&scratch).unwrap();
-    let words = "climb --rungs 10,50 --paths direct,onramp --time 1 --warmup-time 0 --tables 1 \
-                 --table-size 1000";
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let mut allowed = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&n| allowed.is_set(n));
+    let first = allowed.next().unwrap();
+    let last = allowed.next_back().unwrap_or(first);
+    let words = format!(
+        "climb --rungs 10,50 --paths direct,onramp --time 4 --warmup-time 0 --tables 1 \
+         --table-size 1000 --cpus server={last},pool={first},load={first}"
+    );
     let mut all: Vec<&str> = words.split_whitespace().collect();
     all.extend([
         "--out-json",
@@ -50,6 +56,36 @@ fn a_small_climb_reaches_its_top() {
         );
         assert!(row["statements_per_s"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["limit"].is_null(), "{row}");
+        let figure = |name: &str| row[name].as_f64();
+        let rate = figure("statements_per_server_cpu_s").unwrap();
+        let server = figure("server_us_per_statement").unwrap();
+        assert!(
+            (rate * server / 1e6 - 1.0).abs() < 1e-9 && server > 1.0,
+            "{row}"
+        );
+        let proxy = figure("pool_us_per_statement");
+        assert_eq!(
+            proxy.is_some_and(|us| us > 0.0),
+            row["path"] == "onramp",
+            "{row}"
+        );
+        assert!(figure("load_us_per_statement").unwrap() > 0.0, "{row}");
+    }
+    says(
+        &ran.stdout,
+        "CPU for a statement in us, without connecting; processors: server=",
+    );
+    if first != last {
+        assert_eq!(evidence["settings"]["place"], "apart");
+        let headline = evidence["headline"].as_str().unwrap();
+        assert!(
+            headline.contains("statements by CPU-second of the server"),
+            "{headline}"
+        );
+        assert!(
+            headline.contains("CPU of the proxy for a statement: onramp "),
+            "{headline}"
+        );
     }
     let page = std::fs::read_to_string(&html).unwrap();
     assert!(page.contains("Onramp climb") && page.contains("<svg"));
@@ -98,4 +134,40 @@ fn a_failover_and_a_switchover_are_shown_for_each_way() {
         assert_eq!(page.matches("<path class=").count(), outcomes.len());
         assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
     }
+}
+
+/// A private MySQL, direct, with its own pool of threads and through the pool.
+#[test]
+fn a_private_mysql_is_climbed() {
+    let Some(real) = pooled(mysql) else { return };
+    let folder = real.folder().join("climb");
+    std::fs::create_dir_all(folder.join("scratch")).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (json, html, scratch) = (path("climb.json"), path("climb.html"), path("scratch"));
+    let words = "climb --server mysql --rungs 10 --time 1 --warmup-time 0 --tables 1 \
+                 --table-size 1000";
+    let mut all: Vec<&str> = words.split_whitespace().collect();
+    all.extend(["--out-json", &json, "--out-html", &html]);
+    all.extend(["--scratch-dir", &scratch]);
+    let ran = run(binary(), &all, SIX_SERVERS);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let evidence: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    says(evidence["host"]["server"].as_str().unwrap(), "MySQL ");
+    let rows = evidence["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        let limit = row["limit"].as_str().unwrap_or_default();
+        // A MySQL without thread_pool.so has no pool of threads.
+        if row["path"] == "server-pool" && !limit.is_empty() {
+            says(limit, " has no thread_pool.so in '/");
+            continue;
+        }
+        assert_eq!(
+            (row["limit"].as_str(), &row["failed_statements"]),
+            (None, &0.into()),
+            "{row}"
+        );
+        assert!(row["statements_per_s"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
 }

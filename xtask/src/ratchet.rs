@@ -54,11 +54,11 @@ const BOUNDS: &[Bound] = &[
         0,
         Exactly,
     ),
-    ("words of docs", 45_021, Loosely),
+    ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 135_700, Loosely),
+    ("product lines", 135_671, Loosely),
     ("product lines of pool, session and sql", 74_991, Loosely),
-    ("lines of end-to-end tests", 30_060, Loosely),
+    ("lines of end-to-end tests", 30_027, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

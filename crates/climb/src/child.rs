@@ -25,6 +25,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::machine::kib_of;
+use crate::processors;
 
 const LINES_KEPT_MAX: usize = 500;
 /// Longest line that is taken, whatever a child writes.
@@ -108,15 +109,23 @@ struct Lines {
 
 impl Child {
     /// Starts a program with its output read from here and its input empty.
-    pub(crate) fn start(name: &'static str, mut command: Command) -> Result<Self> {
+    pub(crate) fn start(name: &'static str, command: Command) -> Result<Self> {
+        Self::start_on(&[], name, command)
+    }
+
+    /// Starts it on these processors; none leave it as it is.
+    pub(crate) fn start_on(
+        numbers: &[usize],
+        name: &'static str,
+        mut command: Command,
+    ) -> Result<Self> {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut process = command
-            .process_group(0)
-            .spawn()
+        command.process_group(0);
+        let mut process = processors::on(numbers, || command.spawn())
             .with_context(|| format!("cannot start {name} as {program}"))?;
         let output = Arc::new(Output::default());
         if let Some(stream) = process.stdout.take() {

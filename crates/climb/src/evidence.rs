@@ -8,11 +8,13 @@ use std::path::Path as FilePath;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::headline::Place;
+use crate::ladder::Path;
 use crate::machine::Machine;
 use crate::options::Plan;
 use crate::row::Row;
 use crate::scenario::Step;
-use crate::{headline, machine, target};
+use crate::{headline, machine, peers, target};
 
 /// All of `climb.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,11 +36,15 @@ pub(crate) struct Host {
     pub(crate) onramp_version: String,
     pub(crate) onramp_commit: Option<String>,
     pub(crate) server: String,
+    /// Versions of the peers that are paths, as they say them.
+    pub(crate) peers: Vec<String>,
     pub(crate) cpus: u64,
     pub(crate) cpu_model: String,
     pub(crate) memory_bytes: u64,
     pub(crate) kernel: String,
     pub(crate) nofile_hard: u64,
+    /// A sentence where this is not the machine of the published figures.
+    pub(crate) unlike_published: Option<String>,
 }
 
 /// Settings of the run.
@@ -58,6 +64,10 @@ pub(crate) struct Settings {
     pub(crate) load_args: Vec<String>,
     pub(crate) server_args: Vec<String>,
     pub(crate) scenario: Option<String>,
+    /// Processors by part, as `--cpus` has them.
+    pub(crate) cpus: Option<String>,
+    /// Place of the server, by which paths are compared.
+    pub(crate) place: Place,
     /// Options of a scenario's steps.
     pub(crate) steps: Vec<StepArgs>,
 }
@@ -83,9 +93,12 @@ impl Evidence {
             pool_args: step.plan.raw.pool_arg.clone(),
         });
         Self {
-            headline: headline::of(&[]),
+            headline: headline::of(&[], Place::default()),
             finished: false,
-            host: Host::of(machine, server),
+            host: Host {
+                peers: peers_of(steps),
+                ..Host::of(machine, server)
+            },
             settings: Settings {
                 workload: distinct(workloads).join(", "),
                 scenario: raw.scenario.map(|scenario| scenario.name().to_owned()),
@@ -99,6 +112,12 @@ impl Evidence {
                 pool_args: raw.pool_arg.clone(),
                 load_args: raw.load_arg.clone(),
                 server_args: raw.server_arg.clone(),
+                cpus: raw.cpus.as_ref().map(ToString::to_string),
+                place: match &plan.target {
+                    Some(_) => Place::Elsewhere,
+                    None if plan.processors.server_is_apart() => Place::Apart,
+                    None => Place::Shared,
+                },
             },
             rows: Vec::new(),
         }
@@ -107,7 +126,7 @@ impl Evidence {
     /// Adds a row, and updates what all of them show.
     pub(crate) fn push(&mut self, row: Row) {
         self.rows.push(row);
-        self.headline = headline::of_steps(&self.rows);
+        self.headline = headline::of_steps(&self.rows, self.settings.place);
     }
 
     /// Writes `climb.json`.
@@ -128,13 +147,25 @@ impl Host {
             onramp_version: env!("CARGO_PKG_VERSION").to_owned(),
             onramp_commit: option_env!("ONRAMP_COMMIT").map(ToOwned::to_owned),
             server,
+            peers: Vec::new(),
             cpus: machine.cpus,
             cpu_model: machine.cpu_model.clone(),
             memory_bytes: machine.memory_bytes,
             kernel: machine.kernel.clone(),
             nofile_hard: machine.nofile_hard,
+            unlike_published: machine.unlike_published(),
         }
     }
+}
+
+/// Versions of the peers that are paths of any step.
+fn peers_of(steps: &[Step]) -> Vec<String> {
+    let is_path = |path: &Path| steps.iter().any(|step| step.plan.paths.contains(path));
+    let paths = Path::ALL.into_iter().filter(is_path);
+    paths
+        .filter_map(peers::program)
+        .filter_map(peers::version)
+        .collect()
 }
 
 fn distinct(mut words: Vec<&str>) -> Vec<&str> {

@@ -34,7 +34,7 @@ use crate::machine::Machine;
 use crate::options::{Plan, Scenario};
 use crate::progress::Progress;
 use crate::scratch::Scratch;
-use crate::server::{Programs, free_loopback_port};
+use crate::server::{Kind, Programs, free_loopback_port};
 
 /// Time before the writer is killed.
 const CALM: Duration = Duration::from_secs(3);
@@ -110,7 +110,7 @@ pub(crate) fn climb(
         "--scenario {} changes the writer: it takes no --target",
         scenario.name()
     );
-    let programs = Programs::find(raw.mariadb_dir.as_deref())?;
+    let programs = Programs::find(Kind::Mariadb, raw.mariadb_dir.as_deref())?;
     let onramp = match &raw.program {
         Some(program) => program.clone(),
         None => std::env::current_exe().context("the path of this program is not known")?,

@@ -22,18 +22,33 @@ pub(crate) enum Path {
     Direct,
     /// Straight to the server, which runs its own pool of threads.
     ServerPool,
+    /// Through HAProxy.
+    HaProxy,
+    /// Through MySQL Router, which shares connections.
+    Router,
     /// Through `onramp pool`, on the same machine as the server.
     Onramp,
 }
 
 impl Path {
-    pub(crate) const ALL: [Self; 3] = [Self::Direct, Self::ServerPool, Self::Onramp];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Direct,
+        Self::ServerPool,
+        Self::HaProxy,
+        Self::Router,
+        Self::Onramp,
+    ];
+
+    /// Paths when the user names none.
+    pub(crate) const DEFAULT: [Self; 3] = [Self::Direct, Self::ServerPool, Self::Onramp];
 
     /// The name in options, in the table and in the evidence.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::ServerPool => "server-pool",
+            Self::HaProxy => "haproxy",
+            Self::Router => "router",
             Self::Onramp => "onramp",
         }
     }
@@ -43,7 +58,7 @@ impl Path {
     /// at most, if the machine can: the largest would take minutes otherwise.
     pub(crate) fn connect_rate_default(self, connections: u32) -> u32 {
         match self {
-            Self::Direct | Self::ServerPool => 4_000,
+            Self::Direct | Self::ServerPool | Self::HaProxy | Self::Router => 4_000,
             Self::Onramp => (connections / CONNECT_S).max(8_000),
         }
     }
@@ -164,6 +179,9 @@ mod tests {
             assert_eq!(parse_path(path.name()), Ok(path));
         }
         let text = parse_path("pool").unwrap_err();
-        assert_eq!(text, "a path is one of direct, server-pool, onramp");
+        assert_eq!(
+            text,
+            "a path is one of direct, server-pool, haproxy, router, onramp"
+        );
     }
 }

@@ -5,7 +5,7 @@
 //! straight to a server with a thread per connection, straight to the server's own pool of threads,
 //! and through `onramp pool`. What comes out is a table, `climb.json` and a page with charts.
 //!
-//! The story is `climb` below: look at the machine, start a private MariaDB in a scratch directory
+//! The story is `climb` below: look at the machine, start a private server in a scratch directory
 //! (or take the user's), make tables, measure cell by cell, write. Invariants: a cell that cannot
 //! hold is a row and not an end; what was measured is on the disk before the next cell begins;
 //! children, scratch directory and tables are gone at the end, whatever the end is.
@@ -21,6 +21,8 @@ mod limits;
 mod machine;
 mod namespace;
 mod options;
+mod peers;
+mod processors;
 mod progress;
 mod row;
 mod rung;
@@ -48,12 +50,13 @@ use crate::ladder::Cell;
 use crate::machine::Machine;
 pub use crate::options::ClimbArgs;
 use crate::options::{Plan, Scenario};
+use crate::processors::Part;
 use crate::progress::Progress;
 use crate::row::Row;
 use crate::rung::Bench;
 use crate::scenario::Step;
 use crate::scratch::Scratch;
-use crate::server::{PrivateServer, Programs};
+use crate::server::{Kind, PrivateServer, Programs};
 
 /// Exit status of a climb with options that make no sense.
 const STATUS_USAGE: u8 = 2;
@@ -66,7 +69,7 @@ const STATUS_INTERRUPTED: u8 = 130;
 /// 130: SIGINT, SIGTERM or SIGHUP; the table holds what was measured until then.
 ///
 /// # Errors
-/// What keeps all cells from being measured: no MariaDB found, tables that cannot be made, results
+/// What keeps all cells from being measured: no server found, tables that cannot be made, results
 /// that cannot be written. The program prints it and ends with status 1.
 pub fn run(args: ClimbArgs) -> Result<ExitCode> {
     let mut stderr = std::io::stderr();
@@ -157,7 +160,14 @@ fn open<'a>(
         None => std::env::current_exe().context("the path of this program is not known")?,
     };
     let programs = match plan.target {
-        None => Some(Programs::find(plan.raw.mariadb_dir.as_deref())?),
+        None => {
+            let raw = &plan.raw;
+            let directory = match raw.server {
+                Kind::Mariadb => &raw.mariadb_dir,
+                Kind::Mysql => &raw.mysql_dir,
+            };
+            Some(Programs::find(raw.server, directory.as_deref())?)
+        }
         Some(_) => None,
     };
     if let Some(warning) = plan.target.as_ref().and_then(target::Dsn::warning) {
@@ -172,21 +182,21 @@ fn open<'a>(
         Some(programs) => {
             let at = scratch.path().display();
             progress.line(&format!(
-                "climb: a private MariaDB {} in {at}",
+                "climb: {} {} in {at}",
+                programs.kind.process().replacen("the", "a", 1),
                 programs.version
             ));
             Some(PrivateServer::install(
                 programs,
                 &scratch,
                 &plan.raw.server_arg,
+                plan.processors.of(Part::Server),
                 interrupt,
             )?)
         }
         None => None,
     };
-    let version = server
-        .as_ref()
-        .map_or(version, |server| server.version().to_owned());
+    let version = server.as_ref().map_or(version, PrivateServer::version);
     let bench = Bench {
         plan,
         machine,

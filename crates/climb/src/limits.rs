@@ -51,7 +51,8 @@ pub(crate) fn question(cell: Cell, role: Role, backends: u32) -> Question {
 
 fn way(path: Path) -> Way {
     match path {
-        Path::Direct => Way::Direct,
+        // A connection of the server for each client, or nearly.
+        Path::Direct | Path::HaProxy | Path::Router => Way::Direct,
         Path::ServerPool => Way::ServerPool,
         Path::Onramp => Way::Onramp,
     }
@@ -114,8 +115,12 @@ impl Outcome<'_> {
     }
 
     fn pool_death_text(&self) -> Option<String> {
-        self.pool_death
-            .map(|words| format!("the pool ended during the run: {words}"))
+        let name = match self.cell.path {
+            Path::Onramp => "the pool",
+            peer => peer.name(),
+        };
+        let words = self.pool_death?;
+        Some(format!("{name} ended during the run: {words}"))
     }
 
     fn server_text(&self) -> Option<String> {

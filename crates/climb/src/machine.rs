@@ -43,6 +43,33 @@ impl Machine {
     }
 }
 
+/// The machine of the figures in docs/performance.md: its processors, their model, GiB of memory,
+/// and its kernel.
+const PUBLISHED: (u64, &str, u64, &str) = (2, "AMD EPYC", 24, "Linux 6.18");
+
+impl Machine {
+    /// A sentence where this is not the machine of the published figures.
+    pub(crate) fn unlike_published(&self) -> Option<String> {
+        let (cpus, model, memory, kernel) = PUBLISHED;
+        // The kernel keeps a part of the memory for itself.
+        let own_memory = self.memory_bytes.div_ceil(1 << 30);
+        let is_like = self.cpus == cpus
+            && self.cpu_model == model
+            && own_memory.abs_diff(memory) <= 1
+            && self
+                .kernel
+                .strip_prefix(kernel)
+                .is_some_and(|rest| rest.starts_with('.'));
+        (!is_like).then(|| {
+            format!(
+                "Not the machine of the published figures: they are of {cpus} x {model}, {memory} \
+                 GiB, {kernel}; this one has {} x {}, {own_memory} GiB, {}.",
+                self.cpus, self.cpu_model, self.kernel
+            )
+        })
+    }
+}
+
 /// True if this process runs as root.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -132,6 +159,27 @@ mod tests {
             memory_bytes("MemTotal:       24117248 kB\n"),
             24_117_248 * 1024
         );
+    }
+
+    #[test]
+    fn another_machine_than_the_published_one_is_said() {
+        let mut machine = Machine {
+            cpus: 2,
+            cpu_model: "AMD EPYC".to_owned(),
+            memory_bytes: 24_117_248 << 10,
+            kernel: "Linux 6.18.5".to_owned(),
+            nofile_hard: 20_000,
+        };
+        assert_eq!(machine.unlike_published(), None);
+        machine.cpus = 4;
+        let text = machine.unlike_published().unwrap();
+        assert!(
+            text.ends_with("this one has 4 x AMD EPYC, 23 GiB, Linux 6.18.5."),
+            "{text}"
+        );
+        machine.cpus = 2;
+        machine.kernel = "Linux 6.1.5".to_owned();
+        assert!(machine.unlike_published().is_some());
     }
 
     #[test]

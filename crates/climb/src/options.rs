@@ -11,6 +11,8 @@ use clap::Args;
 use clap::value_parser;
 
 use crate::ladder::{self, Cell, Path};
+use crate::processors::{Part, Processors};
+use crate::server::Kind;
 use crate::target::Dsn;
 
 const EXAMPLE: &str = "\
@@ -35,8 +37,9 @@ pub struct ClimbArgs {
     pub scenario: Option<Scenario>,
 
     /// Ways to the server, in this order on each rung: direct (the server runs a thread per
-    /// connection), server-pool (the server runs its own pool of threads), onramp (through
-    /// onramp pool) [default: all three, or those of the scenario]
+    /// connection), server-pool (the server runs its own pool of threads), haproxy, router (MySQL
+    /// Router; both are fetched by scripts/get-peers.sh), onramp (through onramp pool)
+    /// [default: direct,server-pool,onramp, or those of the scenario]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub paths: Vec<String>,
 
@@ -77,7 +80,18 @@ pub struct ClimbArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub connect_rate: Option<u32>,
 
-    /// Use this server and not a private MariaDB: mysql://USER@HOST[:PORT]/SCHEMA, or the same with
+    /// Processors of each part, as server=0,pool=1,load=1; several are written 2-5+8. `pool` is the
+    /// proxy of any path; a part that is not named stays where it is. Where the server shares none,
+    /// paths are compared by statements for each second of the server's CPU
+    #[arg(long, value_name = "PART=LIST,...", value_parser = str::parse::<Processors>)]
+    pub cpus: Option<Processors>,
+
+    /// Kind of the private server
+    #[arg(long, value_name = "KIND", value_enum, default_value = "mariadb")]
+    #[arg(conflicts_with = "target")]
+    pub server: Kind,
+
+    /// Use this server and not a private one: mysql://USER@HOST[:PORT]/SCHEMA, or the same with
     /// ?socket=/PATH, and with the password in a file (password_file=FILE behind the ?), or in the
     /// environment (password_env=NAME). The tables are created in SCHEMA, and dropped at the end
     #[arg(long, value_name = "DSN")]
@@ -92,7 +106,13 @@ pub struct ClimbArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "target")]
     pub mariadb_dir: Option<PathBuf>,
 
-    /// Folder for the scratch directory, which holds the private MariaDB's data (about 200 MB by
+    /// Directory of the private MySQL (--server mysql), with `run` as scripts/get-mysql.sh makes
+    /// it, or with mysqld in it or in its bin or sbin [default: what ONRAMP_MYSQL names, what the
+    /// script made in target/mysql, PATH]
+    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    pub mysql_dir: Option<PathBuf>,
+
+    /// Folder for the scratch directory, which holds the private server's data (about 200 MB by
     /// default) [default: TMPDIR or /tmp]
     #[arg(long, value_name = "DIR")]
     pub scratch_dir: Option<PathBuf>,
@@ -109,7 +129,7 @@ pub struct ClimbArgs {
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub load_arg: Vec<String>,
 
-    /// One more argument for the private mariadbd; may be repeated
+    /// One more argument for the private server; may be repeated
     #[arg(
         long,
         value_name = "ARG",
@@ -137,6 +157,7 @@ pub(crate) struct Plan {
     pub(crate) rungs: Vec<u32>,
     pub(crate) paths: Vec<Path>,
     pub(crate) target: Option<Dsn>,
+    pub(crate) processors: Processors,
     /// The rest needs no second form.
     pub(crate) raw: ClimbArgs,
 }
@@ -171,12 +192,29 @@ impl ClimbArgs {
         (ANSWER_S + connections / STATEMENTS_PER_SECOND_MIN).min(86_400)
     }
 
+    fn processors(&self) -> Result<Processors, String> {
+        let Some(processors) = &self.cpus else {
+            return Ok(Processors::default());
+        };
+        let server = processors.of(Part::Server);
+        if self.target.is_some() && !server.is_empty() {
+            return Err("server=: the server of --target runs where it was started".to_owned());
+        }
+        if matches!(
+            self.scenario,
+            Some(Scenario::Failover | Scenario::Switchover)
+        ) {
+            return Err("has no meaning in a failover: it counts no CPU".to_owned());
+        }
+        processors.check().map(|()| processors.clone())
+    }
+
     /// Checks what clap cannot. An error is one line for the user.
     pub(crate) fn check(&self) -> Result<Plan, String> {
         let parsed: Result<Vec<_>, _> = self.paths.iter().map(|p| ladder::parse_path(p)).collect();
         let paths = parsed.map_err(|text| format!("--paths {}: {text}", self.paths.join(",")))?;
         let paths = if paths.is_empty() {
-            Path::ALL.to_vec()
+            Path::DEFAULT.to_vec()
         } else {
             paths
         };
@@ -190,6 +228,23 @@ impl ClimbArgs {
                 self.workload
             ));
         }
+        let unused = match self.server {
+            Kind::Mariadb => ("--mysql-dir", &self.mysql_dir),
+            Kind::Mysql => ("--mariadb-dir", &self.mariadb_dir),
+        };
+        if let (option, Some(_)) = unused {
+            let kind = self.server.name();
+            return Err(format!(
+                "{option}: the private server is a {kind}: see --server"
+            ));
+        }
+        let failover = matches!(
+            self.scenario,
+            Some(Scenario::Failover | Scenario::Switchover)
+        );
+        if failover && self.server == Kind::Mysql {
+            return Err("--server mysql: failover and switchover know MariaDB only".to_owned());
+        }
         if self.out_json == self.out_html {
             let file = self.out_json.display();
             return Err(format!(
@@ -198,10 +253,12 @@ impl ClimbArgs {
         }
         let target = self.target.as_deref().map(Dsn::parse).transpose();
         let target = target.map_err(|text| format!("--target: {text}"))?;
+        let processors = self.processors().map_err(|text| format!("--cpus {text}"))?;
         Ok(Plan {
             rungs: ladder::ascending(rungs),
             paths: ladder::distinct(&paths),
             target,
+            processors,
             raw: self.clone(),
         })
     }
@@ -279,7 +336,7 @@ mod tests {
     fn no_options_are_a_full_climb() {
         let plan = read(&[]).unwrap().check().unwrap();
         assert_eq!(plan.rungs, [100, 1_000, 10_000]);
-        assert_eq!(plan.paths, Path::ALL);
+        assert_eq!(plan.paths, Path::DEFAULT);
         assert_eq!(plan.cells().len(), 9);
         let rate = |path, connections| plan.connect_rate(Cell { path, connections });
         assert_eq!(rate(Path::Direct, 2_000_000), 4_000);
@@ -321,7 +378,8 @@ mod tests {
 
     #[test]
     fn values_out_of_range_end_with_status_2() {
-        let bad: [&[&str]; 8] = [
+        let bad: [&[&str]; 9] = [
+            &["--cpus=load"],
             &["--rungs=0"],
             &["--rungs=1000,x"],
             &["--tables=0"],
@@ -347,7 +405,7 @@ mod tests {
         let bad = [
             (
                 "--paths=pool",
-                "--paths pool: a path is one of direct, server-pool, onramp",
+                "--paths pool: a path is one of direct, server-pool, haproxy, router, onramp",
             ),
             (
                 "--workload=",
@@ -358,6 +416,14 @@ mod tests {
                 "--out-json and --out-html are both climb.html: ",
             ),
             (
+                "--mysql-dir=/m",
+                "--mysql-dir: the private server is a MariaDB: see --server",
+            ),
+            (
+                "--cpus=server=1023",
+                "--cpus server=1023: this machine has the processors ",
+            ),
+            (
                 "--target=db:3306",
                 "--target: it has no mysql://; expected mysql://",
             ),
@@ -365,6 +431,19 @@ mod tests {
         for (word, start) in bad {
             let text = read(&[word]).unwrap().check().unwrap_err();
             assert!(text.starts_with(start) && !text.contains('\n'), "{text}");
+        }
+        for (words, start) in [
+            (
+                ["--cpus=server=0", "--target=mysql://u@h/d"],
+                "--cpus server=: the server of --target runs",
+            ),
+            (
+                ["--cpus=pool=0", "--scenario=failover"],
+                "--cpus has no meaning in a failover",
+            ),
+        ] {
+            let text = read(&words).unwrap().check().unwrap_err();
+            assert!(text.starts_with(start), "{text}");
         }
     }
 }

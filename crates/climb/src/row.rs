@@ -65,6 +65,12 @@ pub(crate) struct Row {
     pub(crate) load_cpu_s: Option<f64>,
     /// Growth of the kernel's own memory, mostly sockets; of the whole machine.
     pub(crate) kernel_bytes: Option<u64>,
+    /// Statements for each second of the server's CPU, while nobody connects.
+    pub(crate) statements_per_server_cpu_s: Option<f64>,
+    /// CPU for a statement, while nobody connects.
+    pub(crate) server_us_per_statement: Option<f64>,
+    pub(crate) pool_us_per_statement: Option<f64>,
+    pub(crate) load_us_per_statement: Option<f64>,
 }
 
 /// Fields of `onramp load --json` that are used here.
@@ -133,6 +139,9 @@ pub(crate) struct LoadError {
     pub(crate) message: Option<String>,
     pub(crate) count: u64,
     pub(crate) phase: Option<String>,
+    /// Shortest and longest time from sending the statement, or from beginning to connect.
+    pub(crate) age_min_ms: Option<f64>,
+    pub(crate) age_max_ms: Option<f64>,
 }
 
 impl Row {
@@ -178,6 +187,16 @@ impl Row {
         self.p99_over_mean = self.p99_ms.zip(self.mean_ms).and_then(ratio);
     }
 
+    /// Takes over the CPU seconds for a statement of server, proxy and load.
+    pub(crate) fn take_cpu(&mut self, seconds: [Option<f64>; 3]) {
+        let [server, pool, load] = seconds.map(|seconds| finite(seconds.map(|s| s * 1e6)));
+        let some = server.filter(|us| *us > 0.0);
+        self.statements_per_server_cpu_s = some.map(|us| 1e6 / us);
+        self.server_us_per_statement = server;
+        self.pool_us_per_statement = pool;
+        self.load_us_per_statement = load;
+    }
+
     /// Path of the row; None for a name from another version.
     pub(crate) fn path(&self) -> Option<Path> {
         Path::named(&self.path)
@@ -221,7 +240,7 @@ impl Row {
     /// Bytes that one more client costs the process that holds the clients.
     pub(crate) fn holder_bytes_per_client(&self) -> Option<f64> {
         match self.path()? {
-            Path::Onramp => self.pool_bytes_per_client,
+            Path::Onramp | Path::HaProxy | Path::Router => self.pool_bytes_per_client,
             Path::Direct | Path::ServerPool => self.server_bytes_per_client,
         }
     }

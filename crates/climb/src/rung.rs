@@ -22,6 +22,8 @@ use crate::ladder::{Cell, Path};
 use crate::limits::{self, Outcome};
 use crate::machine::{self, Machine};
 use crate::options::Plan;
+use crate::peers::{self, Scene};
+use crate::processors::Part;
 use crate::progress::{self, Progress};
 use crate::row::{LoadReport, Row, bytes_per_client};
 use crate::scratch::Scratch;
@@ -60,6 +62,46 @@ struct Run {
     report: Option<LoadReport>,
     last_words: String,
     pool_death: Option<String>,
+    span: Span,
+}
+
+/// Measured seconds in which nobody connects or goes: from the end of the first to the end of the
+/// last but one.
+#[derive(Default)]
+struct Span {
+    first: Option<Mark>,
+    last: Option<Mark>,
+    /// Sum of the rates of the seconds after the first, and their number.
+    rates: (f64, u32),
+}
+
+/// CPU seconds of the server, the proxy and load up to a moment.
+struct Mark {
+    at: Instant,
+    cpu_s: [Option<f64>; 3],
+}
+
+impl Span {
+    /// Notes the end of a second, in which so many statements succeeded.
+    fn mark(&mut self, rate: f64, mark: Mark) {
+        if self.first.is_none() {
+            self.first = Some(mark);
+            return;
+        }
+        self.rates = (self.rates.0 + rate, self.rates.1 + 1);
+        self.last = Some(mark);
+    }
+
+    /// CPU seconds for a statement; None where there were too few seconds, or no statements.
+    fn for_statement(&self) -> [Option<f64>; 3] {
+        let (Some(first), Some(last)) = (&self.first, &self.last) else {
+            return [None; 3];
+        };
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
+        let statements = self.rates.0 / f64::from(self.rates.1) * seconds;
+        let of = |at: usize| Some((last.cpu_s[at]? - first.cpu_s[at]?) / statements);
+        [0, 1, 2].map(|at| of(at).filter(|_| statements > 0.0))
+    }
 }
 
 /// A process whose memory and CPU time are followed.
@@ -126,6 +168,11 @@ impl Bench<'_> {
 
     fn not_tried(&self, cell: Cell) -> Option<String> {
         match (&self.server, cell.path) {
+            (Some(server), Path::ServerPool) if server.no_pool().is_some() => server.no_pool(),
+            (server, Path::Router) if server.as_ref().is_none_or(|it| !it.is_mysql()) => Some(
+                "not tried: MySQL Router is measured before a private MySQL (--server mysql)"
+                    .to_owned(),
+            ),
             (Some(_), _) => {
                 let facts = limits::facts_with_server(self.clients_of_server(cell));
                 limits::forbidden(&self.question(cell), &facts)
@@ -151,7 +198,7 @@ impl Bench<'_> {
     /// Connections that the private server sees.
     fn clients_of_server(&self, cell: Cell) -> u32 {
         match cell.path {
-            Path::Direct | Path::ServerPool => cell.connections,
+            Path::Direct | Path::ServerPool | Path::HaProxy | Path::Router => cell.connections,
             Path::Onramp => BACKENDS_MAX,
         }
     }
@@ -169,10 +216,13 @@ impl Bench<'_> {
         };
         let mut pool = None;
         let mut target = direct.clone();
-        if cell.path == Path::Onramp {
+        if cell.path == Path::Onramp || peers::program(cell.path).is_some() {
             let port = free_loopback_port()?;
             target = direct.behind_pool(port);
-            pool = Some(self.start_pool(cell, port, &direct)?);
+            pool = Some(match cell.path {
+                Path::Onramp => self.start_pool(cell, port, &direct)?,
+                _ => self.start_peer(cell, port, &direct)?,
+            });
         }
         let mut server_usage = self
             .server
@@ -202,6 +252,9 @@ impl Bench<'_> {
         if let Some(report) = run.report {
             let held = limits::is_held(cell, &report);
             row.take(report, held);
+            if held {
+                row.take_cpu(run.span.for_statement());
+            }
         }
         note_usage(row, server_usage, pool_usage);
         if let Some(mut pool) = pool {
@@ -222,11 +275,37 @@ impl Bench<'_> {
         server.start(settings, &self.machine, &self.interrupt)
     }
 
-    fn start_pool(&self, cell: Cell, port: u16, direct: &Dsn) -> Result<Child> {
-        let backend = match &self.server {
-            Some(server) => server.backend()?,
-            None => direct.clone(),
+    /// Address of the server for a proxy, which stands beside a private one.
+    fn backend(&self, direct: &Dsn) -> Result<Dsn> {
+        match &self.server {
+            Some(server) => server.backend(),
+            None => Ok(direct.clone()),
+        }
+    }
+
+    fn start_peer(&self, cell: Cell, port: u16, direct: &Dsn) -> Result<Child> {
+        // A MySQL takes a password by its socket as it is, and clients encrypt it for a proxy.
+        let by_socket = self
+            .server
+            .as_ref()
+            .is_some_and(|server| !server.is_mysql());
+        let backend = match by_socket {
+            true => self.backend(direct)?,
+            false => direct.clone(),
         };
+        let scene = Scene {
+            cell,
+            folder: self.scratch.path(),
+            port,
+            backend: &backend,
+            direct,
+            processors: self.plan.processors.of(Part::Pool),
+        };
+        peers::start(&scene, &self.interrupt)
+    }
+
+    fn start_pool(&self, cell: Cell, port: u16, direct: &Dsn) -> Result<Child> {
+        let backend = self.backend(direct)?;
         let mut command = Command::new(&self.program);
         let backend = backend.for_pool(&mut command);
         command
@@ -238,7 +317,8 @@ impl Bench<'_> {
                 &(self.answer_max_s(cell) * 1_000).to_string(),
             ])
             .args(&self.plan.raw.pool_arg);
-        let mut pool = Child::start("the pool", command)?;
+        let processors = self.plan.processors.of(Part::Pool);
+        let mut pool = Child::start_on(processors, "the pool", command)?;
         pool.await_line("listening on", POOL_PATIENCE, &self.interrupt)?;
         Ok(pool)
     }
@@ -257,7 +337,8 @@ impl Bench<'_> {
             .scratch
             .path()
             .join(format!("{}-{}.json", cell.connections, cell.path));
-        let mut load = Child::start("load", self.load_command(cell, target, &json))?;
+        let mut load = self.start_load(self.load_command(cell, target, &json))?;
+        let mut span = Span::default();
         let mut load_usage = Watched::new(load.pid());
         let mut kernel = KernelMemory::new();
         let deadline = Instant::now() + self.patience(cell);
@@ -270,7 +351,17 @@ impl Bench<'_> {
             load_usage.sample();
             kernel.sample();
             match event {
-                Event::Line(stream, text) => self.show(cell, stream, &text, progress),
+                Event::Line(stream, text) => {
+                    let last = u64::from(self.plan.raw.time_of(cell.connections));
+                    let second = progress::report_line(&text);
+                    if let Some((_, rate)) = second.filter(|(second, _)| *second < last) {
+                        let cpu_of = |process: &Option<Watched>| process.as_ref()?.cpu_now();
+                        let cpu_s = [cpu_of(watched[0]), cpu_of(watched[1]), load_usage.cpu_now()];
+                        let at = Instant::now();
+                        span.mark(rate, Mark { at, cpu_s });
+                    }
+                    self.show(cell, stream, &text, progress);
+                }
                 Event::Quiet => {}
                 Event::Closed => break,
             }
@@ -296,6 +387,7 @@ impl Bench<'_> {
             report,
             last_words,
             pool_death,
+            span,
         })
     }
 
@@ -315,6 +407,7 @@ impl Bench<'_> {
             .args(raw.prepared.then_some("--db-ps-mode=auto"))
             .arg("--json")
             .arg(json)
+            .args(peers::load_arguments(cell.path))
             .args(&raw.load_arg)
             .arg("run");
         command
@@ -341,7 +434,7 @@ impl Bench<'_> {
     ) -> Result<()> {
         let mut command = self.load(target);
         command.arg(verb);
-        let mut child = Child::start("load", command)?;
+        let mut child = self.start_load(command)?;
         let status = child.finish(patience, interrupt)?;
         anyhow::ensure!(
             status.success(),
@@ -349,6 +442,10 @@ impl Bench<'_> {
             child.last_words()
         );
         Ok(())
+    }
+
+    fn start_load(&self, command: Command) -> Result<Child> {
+        Child::start_on(self.plan.processors.of(Part::Load), "load", command)
     }
 
     fn users_server(&self) -> Result<&Dsn> {
@@ -406,6 +503,10 @@ impl Watched {
         }
     }
 
+    fn cpu_now(&self) -> Option<f64> {
+        Some(Usage::of(self.pid)?.cpu_s)
+    }
+
     /// Takes figures of the processes; one that is gone keeps its last ones.
     fn sample(&mut self) {
         if let Some(now) = Usage::of(self.pid) {
@@ -456,5 +557,33 @@ fn note_usage(row: &mut Row, server: Option<Watched>, pool: Option<Watched>) {
         row.pool_rss_bytes = Some(peak);
         row.pool_bytes_per_client = bytes_per_client(before, peak, clients);
         row.pool_cpu_s = Some(pool.cpu_s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_is_counted_between_the_first_and_the_last_second() {
+        let began = Instant::now();
+        let mut span = Span::default();
+        assert_eq!(span.for_statement(), [None; 3]);
+        // Connecting took the server 90 s; then 4,000 and 6,000 statements took 0.5 s.
+        for (second, rate, server) in [(1, 9.0, 90.0), (2, 4_000.0, 90.25), (3, 6_000.0, 90.5)] {
+            let at = began + Duration::from_secs(second);
+            let cpu_s = [Some(server), None, Some(1.0)];
+            span.mark(rate, Mark { at, cpu_s });
+            assert_eq!(span.for_statement()[0].is_some(), second > 1);
+        }
+        assert_eq!(
+            span.for_statement(),
+            [Some(0.5 / 10_000.0), None, Some(0.0)]
+        );
+        let mut row = Row::default();
+        row.take_cpu(span.for_statement());
+        assert_eq!(row.statements_per_server_cpu_s, Some(20_000.0));
+        assert_eq!(row.server_us_per_statement, Some(50.0));
+        assert_eq!(row.pool_us_per_statement, None);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn evidence() -> Evidence {
 /// The evidence of a climb before its first cell.
 pub(crate) fn empty() -> Evidence {
     Evidence {
-        headline: crate::headline::of(&[]),
+        headline: crate::headline::of(&[], crate::headline::Place::Shared),
         finished: false,
         host: Host {
             date: "2025-11-21T06:12:17Z".to_owned(),
@@ -28,11 +28,13 @@ pub(crate) fn empty() -> Evidence {
             onramp_version: "0.1.0".to_owned(),
             onramp_commit: Some("9e224ec".to_owned()),
             server: "10.11.19-MariaDB".to_owned(),
+            peers: Vec::new(),
             cpus: 2,
             cpu_model: "AMD EPYC 7R13 Processor".to_owned(),
             memory_bytes: 24 << 30,
             kernel: "Linux 6.12.9".to_owned(),
             nofile_hard: 20_000,
+            unlike_published: None,
         },
         settings: Settings {
             workload: "oltp_point_select".to_owned(),
@@ -90,7 +92,7 @@ pub(crate) fn held(path: Path, connections: u32, rate: f64, latency: [f64; 4]) -
     let clients = f64::from(connections);
     let server_each = match path {
         Path::Onramp => 0,
-        Path::Direct => 161_000,
+        Path::Direct | Path::HaProxy | Path::Router => 161_000,
         Path::ServerPool => 74_000,
     };
     let (pool, server) = match path {
@@ -98,7 +100,9 @@ pub(crate) fn held(path: Path, connections: u32, rate: f64, latency: [f64; 4]) -
             Some(412.0 + 120_000.0 / clients),
             Some(9_000_000.0 / clients),
         ),
-        Path::Direct => (None, Some(161_000.0 + 4_000_000.0 / clients)),
+        Path::Direct | Path::HaProxy | Path::Router => {
+            (None, Some(161_000.0 + 4_000_000.0 / clients))
+        }
         Path::ServerPool => (None, Some(74_000.0 + 5_000_000.0 / clients)),
     };
     Row {
@@ -129,6 +133,8 @@ fn with_failures(row: Row) -> Row {
         message: Some("Lost connection to server during query".to_owned()),
         count: 12,
         phase: Some("statement".to_owned()),
+        age_min_ms: Some(299_800.0),
+        age_max_ms: Some(300_200.0),
     };
     Row {
         failed_statements: Some(12),

@@ -59,7 +59,7 @@ const UPDATE: [Preset; 2] = [
     Preset {
         name: "update",
         rungs: TRANSACTION_RUNGS,
-        paths: &Path::ALL,
+        paths: &Path::DEFAULT,
         workload: "oltp_write_only",
         load_args: ONE_UPDATE,
         pool_args: &[],
@@ -78,7 +78,7 @@ const READ_WRITE: [Preset; 2] = [
     Preset {
         name: "read-write",
         rungs: TRANSACTION_RUNGS,
-        paths: &Path::ALL,
+        paths: &Path::DEFAULT,
         workload: "oltp_read_write",
         load_args: &[],
         pool_args: &[],
@@ -116,7 +116,7 @@ const SLOW: [Preset; 2] = [
     Preset {
         name: "one slow in 100",
         rungs: &[100, 1_000],
-        paths: &Path::ALL,
+        paths: &Path::DEFAULT,
         workload: "statements",
         load_args: ONE_SLOW,
         pool_args: STALLS,
@@ -160,8 +160,11 @@ fn step(plan: &Plan, preset: &Preset) -> Step {
     if plan.raw.rungs.is_empty() {
         plan.rungs = preset.rungs.to_vec();
     }
-    let wanted = |path: &Path| plan.raw.paths.is_empty() || plan.paths.contains(path);
-    plan.paths = preset.paths.iter().copied().filter(wanted).collect();
+    // A ladder of all usual paths takes others too.
+    if preset.paths != Path::DEFAULT || plan.raw.paths.is_empty() {
+        let wanted = |path: &Path| plan.raw.paths.is_empty() || plan.paths.contains(path);
+        plan.paths = preset.paths.iter().copied().filter(wanted).collect();
+    }
     preset.workload.clone_into(&mut plan.raw.workload);
     plan.raw.load_arg = chosen(preset.load_args, &plan.raw.load_arg);
     plan.raw.pool_arg = chosen(preset.pool_args, &plan.raw.pool_arg);
@@ -204,7 +207,7 @@ mod tests {
         let steps = of(&["--scenario=transactions"]);
         let names: Vec<&str> = steps.iter().map(|step| &step.name[..]).collect();
         assert_eq!(names[..2], ["update", "update, no high lane"]);
-        assert_eq!(steps[0].plan.paths, Path::ALL);
+        assert_eq!(steps[0].plan.paths, Path::DEFAULT);
         assert_eq!(steps[1].plan.paths, [Path::Onramp]);
         assert_eq!(steps[1].plan.raw.pool_arg, ["--high-prio-mode=none"]);
         assert_eq!(steps[3].plan.raw.workload, "oltp_read_write");
@@ -235,6 +238,9 @@ mod tests {
             (&plan.rungs[..], &plan.paths[..]),
             (&[7][..], &[Path::Onramp][..])
         );
+        let steps = of(&["--scenario=read-write", "--paths=haproxy,onramp"]);
+        let paths: Vec<_> = steps.iter().map(|step| &step.plan.paths[..]).collect();
+        assert_eq!(paths, [&[Path::HaProxy, Path::Onramp][..], &[Path::Onramp]]);
         // The last of two counts.
         assert_eq!(plan.raw.load_arg.first().unwrap(), "--give-up=1s");
         assert_eq!(plan.raw.load_arg.last().unwrap(), "--give-up=2s");

@@ -1,12 +1,12 @@
-//! The private MariaDB: a server of our own for the length of a climb.
+//! The private server, a MariaDB or a MySQL: one of our own for the length of a climb.
 //!
 //! All of it lives in the scratch directory: data, socket, temporary files. It listens on that
 //! socket and on a free loopback port, reads no configuration file, and knows one account with a
 //! random password; root and every other account that the installation made are deleted before it
 //! takes its first connection, because other users of the machine can reach a loopback port.
 //!
-//! `thread_handling` cannot be changed while the server runs, so each cell restarts it on the
-//! same data. That costs a second or two, and every cell meets a server in the same state.
+//! How threads are handled cannot be changed while the server runs, so each cell restarts it on
+//! the same data. That costs a second or two, and every cell meets a server in the same state.
 //!
 //! The settings favour no path: the table cache has room for every connection's tables, and the
 //! queue of the listening socket for a whole second of connects. What is small (buffer pool, log)
@@ -14,17 +14,20 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use programs::THREAD_POOL;
+pub(crate) use programs::{Kind, Programs};
 use rustix::process::Pid;
 
 use crate::child::{Child, Interrupt};
-use crate::machine::{Machine, is_root};
+use crate::machine::Machine;
 use crate::scratch::{Scratch, random_hex};
 use crate::target::Dsn;
+
+mod programs;
 
 /// The account and the schema of the private server.
 const NAME: &str = "sbtest";
@@ -53,16 +56,8 @@ pub(crate) struct PrivateServer {
     socket: PathBuf,
     password: String,
     arguments_more: Vec<String>,
-}
-
-/// The programs of an installed MariaDB.
-#[derive(Clone, Debug)]
-pub(crate) struct Programs {
-    mariadbd: PathBuf,
-    install_db: PathBuf,
-    /// The root of an installation that was moved from where it was built for.
-    basedir: Option<PathBuf>,
-    pub(crate) version: String,
+    /// Processors to run on; none are all.
+    processors: Vec<usize>,
 }
 
 impl PrivateServer {
@@ -71,6 +66,7 @@ impl PrivateServer {
         programs: Programs,
         scratch: &Scratch,
         arguments_more: &[String],
+        processors: &[usize],
         interrupt: &Interrupt,
     ) -> Result<Self> {
         let server = Self {
@@ -80,18 +76,16 @@ impl PrivateServer {
             socket: scratch.socket(),
             password: random_hex(16)?,
             arguments_more: arguments_more.to_vec(),
+            processors: processors.to_vec(),
         };
         fs::write(server.init_file(), server.init_statements())
             .context("cannot write to the scratch directory")?;
-        let mut command = server
-            .programs
-            .command(&server.programs.install_db, &server.directory);
-        command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
-        let mut child = Child::start("mariadb-install-db", command)?;
+        let command = server.programs.install(&server.directory);
+        let mut child = Child::start("the installation of the private server", command)?;
         let status = child.finish(INSTALL_PATIENCE, interrupt)?;
         if !status.success() {
             bail!(
-                "mariadb-install-db failed ({status}):\n  {}",
+                "the private server's data could not be made ({status}):\n  {}",
                 child.tail(8).join("\n  ")
             );
         }
@@ -108,13 +102,12 @@ impl PrivateServer {
         let mut attempt = 1;
         loop {
             let port = free_loopback_port()?;
-            let mut command = self
-                .programs
-                .command(&self.programs.mariadbd, &self.directory);
+            let mut command = self.programs.serve(&self.directory);
             command
                 .args(self.arguments(port, settings, machine))
                 .args(&self.arguments_more);
-            let mut child = Child::start("the private MariaDB", command)?;
+            let mut child =
+                Child::start_on(&self.processors, self.programs.kind.process(), command)?;
             match child.await_line("ready for connections", START_PATIENCE, interrupt) {
                 Ok(()) => {
                     self.running = Some((child, port));
@@ -139,14 +132,27 @@ impl PrivateServer {
         }
     }
 
-    pub(crate) fn version(&self) -> &str {
-        &self.programs.version
+    pub(crate) fn is_mysql(&self) -> bool {
+        self.programs.kind == Kind::Mysql
+    }
+
+    /// Reason why it cannot run its own pool of threads.
+    pub(crate) fn no_pool(&self) -> Option<String> {
+        self.programs.no_pool.clone()
+    }
+
+    pub(crate) fn version(&self) -> String {
+        let version = &self.programs.version;
+        match self.programs.kind {
+            Kind::Mariadb => version.clone(),
+            Kind::Mysql => format!("MySQL {version}"),
+        }
     }
 
     /// Address for clients while it runs.
     pub(crate) fn dsn(&self) -> Result<Dsn> {
         let port = self.running.as_ref().map(|(_, port)| *port);
-        let port = port.context("the private MariaDB does not run")?;
+        let port = port.context("the private server does not run")?;
         Ok(Dsn::loopback(NAME, &self.password, port, NAME))
     }
 
@@ -180,10 +186,14 @@ impl PrivateServer {
             text += &format!("CREATE USER IF NOT EXISTS {account} IDENTIFIED BY '{password}';\n");
             text += &format!("GRANT ALL ON {NAME}.* TO {account};\n");
         }
-        text += &format!(
-            "DELETE FROM mysql.global_priv WHERE User NOT IN ('{NAME}', 'mariadb.sys');\n\
-             FLUSH PRIVILEGES;\n"
-        );
+        text += &match self.programs.kind {
+            Kind::Mariadb => format!(
+                "DELETE FROM mysql.global_priv WHERE User NOT IN ('{NAME}', 'mariadb.sys');\n\
+                 FLUSH PRIVILEGES;\n"
+            ),
+            // The others are locked.
+            Kind::Mysql => "DROP USER IF EXISTS root@localhost;\n".to_owned(),
+        };
         // At start the server cuts its table cache down to what descriptors would allow if each
         // open table took two. InnoDB's take none, so the cache can have a table per client.
         text + "SET GLOBAL table_open_cache = 200000;\n"
@@ -196,10 +206,9 @@ impl PrivateServer {
         } = settings;
         let descriptors = (u64::from(clients_max) * 2 + 10_000).min(machine.nofile_hard);
         let connections_max = (u64::from(clients_max) + 50).min(CONNECTIONS_MAX);
-        let handling = if pool_of_threads {
-            "pool-of-threads"
-        } else {
-            "one-thread-per-connection"
+        let threads = match self.processors.len() {
+            0 => machine.cpus,
+            some => some as u64,
         };
         let mut arguments = vec![
             format!("--socket={}", self.socket.display()),
@@ -208,22 +217,35 @@ impl PrivateServer {
             format!("--init-file={}", self.init_file().display()),
             format!("--open-files-limit={descriptors}"),
             format!("--max-connections={connections_max}"),
-            format!("--thread-handling={handling}"),
-            format!("--thread-pool-size={}", machine.cpus.clamp(1, 128)),
         ];
-        arguments.extend(SETTINGS.iter().map(|setting| format!("--{setting}")));
+        let of_kind = match self.programs.kind {
+            Kind::Mariadb => &SETTINGS_OF_MARIADB[..],
+            Kind::Mysql => &SETTINGS_OF_MYSQL,
+        };
+        let settings = SETTINGS.iter().chain(of_kind);
+        arguments.extend(settings.map(|setting| format!("--{setting}")));
+        let size = format!("--thread-pool-size={}", threads.clamp(1, 128));
+        match (self.programs.kind, pool_of_threads) {
+            (Kind::Mariadb, true) => {
+                arguments.extend(["--thread-handling=pool-of-threads".to_owned(), size]);
+            }
+            (Kind::Mysql, true) => {
+                arguments.extend([format!("--plugin-load-add={THREAD_POOL}"), size]);
+            }
+            (_, false) => {
+                arguments.push("--thread-handling=one-thread-per-connection".to_owned());
+            }
+        }
         arguments
     }
 }
 
 /// Settings of every cell.
-const SETTINGS: [&str; 20] = [
+const SETTINGS: [&str; 14] = [
     "bind-address=127.0.0.1",
     "skip-name-resolve",
     "skip-log-bin",
-    "skip-ssl",
     "performance-schema=OFF",
-    "log-warnings=1",
     // A whole second of connects waits here, and no client is told to come again later.
     "back-log=4096",
     "connect-timeout=60",
@@ -231,110 +253,31 @@ const SETTINGS: [&str; 20] = [
     // Each client prepares its statements on every table.
     "max-prepared-stmt-count=1048576",
     "max-allowed-packet=64M",
-    // Address space, not memory; small, so that thousands of threads fit.
-    "thread-stack=256K",
-    "thread-pool-max-threads=1000",
     "key-buffer-size=8M",
-    "aria-pagecache-buffer-size=16M",
     "innodb-buffer-pool-size=512M",
     // After a restart the data is in memory again before the warm-up begins.
     "innodb-buffer-pool-dump-pct=100",
-    "innodb-log-file-size=64M",
     "innodb-flush-log-at-trx-commit=0",
     "innodb-flush-method=fsync",
 ];
 
-impl Programs {
-    /// Looks in `directory`, or else where programs are installed.
-    pub(crate) fn find(directory: Option<&Path>) -> Result<Self> {
-        let places = places(directory);
-        let find = |names: &[&str]| {
-            let mut files = places
-                .iter()
-                .flat_map(|dir| names.iter().map(|name| dir.join(name)));
-            files.find(|file| file.is_file())
-        };
-        let remedy = "install MariaDB's server (the package mariadb-server), name its directory \
-                      with --mariadb-dir, or use a server of yours with --target";
-        let mariadbd = find(&["mariadbd", "mysqld"])
-            .with_context(|| format!("no mariadbd found for the private server: {remedy}"))?;
-        let install_db = find(&["mariadb-install-db", "mysql_install_db"]).with_context(|| {
-            format!(
-                "{} is there, but no mariadb-install-db: {remedy}",
-                mariadbd.display()
-            )
-        })?;
-        let version = version_of(&mariadbd)?;
-        let shown = mariadbd.display();
-        if !version.contains("MariaDB") {
-            bail!("{shown} is {version}, and the private server must be a MariaDB: {remedy}");
-        }
-        let basedir = directory
-            .filter(|dir| dir.join("share").is_dir())
-            .map(Path::to_path_buf);
-        Ok(Self {
-            mariadbd,
-            install_db,
-            basedir,
-            version,
-        })
-    }
+const SETTINGS_OF_MARIADB: [&str; 6] = [
+    "skip-ssl",
+    "log-warnings=1",
+    // Address space, not memory; small, so that thousands of threads fit.
+    "thread-stack=256K",
+    "thread-pool-max-threads=1000",
+    "aria-pagecache-buffer-size=16M",
+    "innodb-log-file-size=64M",
+];
 
-    /// A command that makes the data of a server below a folder.
-    pub(crate) fn install(&self, folder: &Path) -> Command {
-        self.command(&self.install_db, folder)
-    }
-
-    /// A command that starts a server with its data below a folder.
-    pub(crate) fn serve(&self, folder: &Path) -> Command {
-        self.command(&self.mariadbd, folder)
-    }
-
-    /// A command with what the installation and the server have in common.
-    fn command(&self, program: &Path, directory: &Path) -> Command {
-        let mut command = Command::new(program);
-        command
-            .arg("--no-defaults")
-            .env("TMPDIR", directory)
-            .current_dir(directory);
-        command.arg(format!("--datadir={}", directory.join("data").display()));
-        if let Some(basedir) = &self.basedir {
-            command.arg(format!("--basedir={}", basedir.display()));
-        }
-        if is_root() {
-            command.arg("--user=root");
-        }
-        command
-    }
-}
-
-fn places(directory: Option<&Path>) -> Vec<PathBuf> {
-    if let Some(directory) = directory {
-        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.into());
-        let inner = ["bin", "sbin", "scripts"].map(|name| directory.join(name));
-        return std::iter::once(directory).chain(inner).collect();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
-    std::env::split_paths(&path)
-        .chain(usual.map(PathBuf::from))
-        .collect()
-}
-
-/// The version in `mariadbd  Ver 10.11.19-MariaDB for linux ...`.
-fn version_of(mariadbd: &Path) -> Result<String> {
-    let shown = mariadbd.display();
-    let output = Command::new(mariadbd)
-        .args(["--no-defaults", "--version"])
-        .output()
-        .with_context(|| format!("cannot run {shown}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let version = text
-        .split_once("Ver ")
-        .and_then(|(_, rest)| rest.split_whitespace().next());
-    let version = version.with_context(|| format!("{shown} --version names no version"))?;
-    Ok(version.to_owned())
-}
+const SETTINGS_OF_MYSQL: [&str; 4] = [
+    // The folder that a package would have made.
+    "secure-file-priv=",
+    "mysqlx=OFF",
+    "log-error-verbosity=1",
+    "innodb-redo-log-capacity=64M",
+];
 
 /// A port that nobody listens on at this moment.
 pub(crate) fn free_loopback_port() -> Result<u16> {
@@ -362,10 +305,12 @@ mod tests {
 
     fn stopped() -> PrivateServer {
         let programs = Programs {
-            mariadbd: "/m/mariadbd".into(),
-            install_db: "/m/install".into(),
+            kind: Kind::Mariadb,
+            server: "/m/mariadbd".into(),
+            install_db: Some("/m/install".into()),
             basedir: None,
             version: "10.11.19-MariaDB".to_owned(),
+            no_pool: None,
         };
         PrivateServer {
             running: None,
@@ -374,6 +319,7 @@ mod tests {
             socket: "/s/server.sock".into(),
             password: "hush".to_owned(),
             arguments_more: Vec::new(),
+            processors: Vec::new(),
         }
     }
 
@@ -412,6 +358,19 @@ mod tests {
         let arguments = stopped().arguments(7000, settings, &machine(u64::MAX));
         assert!(arguments.contains(&"--thread-handling=one-thread-per-connection".to_owned()));
         assert!(arguments.contains(&"--max-connections=100000".to_owned()));
+        let mut apart = stopped();
+        apart.processors = vec![0];
+        let pooled = Settings {
+            pool_of_threads: true,
+            ..settings
+        };
+        let arguments = apart.arguments(7000, pooled, &machine(u64::MAX));
+        assert!(arguments.contains(&"--thread-pool-size=1".to_owned()));
+        apart.programs.kind = Kind::Mysql;
+        let arguments = apart.arguments(7000, pooled, &machine(u64::MAX));
+        let has = |word: &str| arguments.iter().any(|argument| argument == word);
+        assert!(has("--plugin-load-add=thread_pool.so") && has("--thread-pool-size=1"));
+        assert!(!has("--skip-ssl") && !arguments.iter().any(|word| word.contains("handling")));
     }
 
     #[test]
@@ -420,6 +379,10 @@ mod tests {
         assert!(text.contains("CREATE USER IF NOT EXISTS 'sbtest'@'%' IDENTIFIED BY 'hush';\n"));
         assert!(text.contains("User NOT IN ('sbtest', 'mariadb.sys');\nFLUSH PRIVILEGES;\n"));
         assert!(text.lines().all(|line| line.ends_with(';')));
+        let mut mysql = stopped();
+        mysql.programs.kind = Kind::Mysql;
+        let text = mysql.init_statements();
+        assert!(text.contains("DROP USER IF EXISTS root@localhost;\n") && !text.contains("DELETE"));
     }
 
     #[test]

@@ -43,8 +43,12 @@ pub(crate) fn report(evidence: &Evidence, json: &Path, html: &Path) -> String {
             text += &statements(rows);
         }
     }
+    text += &cpu(evidence);
     text += &memory(&evidence.rows);
     text += &failures(&evidence.rows);
+    if let Some(unlike) = &evidence.host.unlike_published {
+        text += &format!("\n{}", wrapped(unlike, 0));
+    }
     if !evidence.finished {
         text += "\nThe climb was stopped before its last cell.\n";
     }
@@ -198,6 +202,36 @@ fn shortened(statement: &str) -> String {
     }
 }
 
+/// CPU for a statement, by process; empty if nobody's is known.
+fn cpu(evidence: &Evidence) -> String {
+    let mut text = String::new();
+    for row in &evidence.rows {
+        let costs = [
+            row.server_us_per_statement,
+            row.pool_us_per_statement,
+            row.load_us_per_statement,
+        ];
+        if costs.iter().all(Option::is_none) {
+            continue;
+        }
+        let [server, proxy, load] = costs.map(|cost| or_absent(cost, figure));
+        let rate = or_absent(row.statements_per_server_cpu_s, whole);
+        let (rung, path) = (thousands(u64::from(row.connections)), &row.path);
+        text += &format!("{rung:>11} {path:<11} {rate:>26} {server:>9} {proxy:>9} {load:>9}\n");
+    }
+    if text.is_empty() {
+        return text;
+    }
+    let place = match &evidence.settings.cpus {
+        Some(cpus) => format!("processors: {cpus}"),
+        None => "all processes share the processors".to_owned(),
+    };
+    format!(
+        "\nCPU for a statement in us, without connecting; {place}\n\
+         connections path        statements/CPU-s of server    server     proxy      load\n{text}"
+    )
+}
+
 /// Memory of each process at its peak, in MiB; empty if nobody's memory is known.
 fn memory(rows: &[Row]) -> String {
     let columns = |row: &Row| {
@@ -248,7 +282,7 @@ fn failures(rows: &[Row]) -> String {
     }
 }
 
-/// An error in words: `12 x 2013 (HY000) Lost connection, in a statement`.
+/// An error in words: `12 x 2013 (HY000) Lost connection, in a statement, 2.5 s after it began`.
 pub(crate) fn of_error(error: &LoadError) -> String {
     let mut text = format!("{} x", thousands(error.count));
     if let Some(code) = error.code {
@@ -260,8 +294,16 @@ pub(crate) fn of_error(error: &LoadError) -> String {
     text += &format!(" {}", error.message.as_deref().unwrap_or("no message"));
     match error.phase.as_deref() {
         Some("connect") => text += ", at a connect",
+        Some("init") => text += ", in --init-sql",
         Some("statement") => text += ", in a statement",
         _ => {}
+    }
+    if let (Some(least), Some(most)) = (error.age_min_ms, error.age_max_ms) {
+        let [least, most] = [least, most].map(|ms| seconds(ms / 1e3));
+        text += &match least == most {
+            true => format!(", {most} s after it began"),
+            false => format!(", {least} to {most} s after it began"),
+        };
     }
     text
 }
@@ -362,6 +404,22 @@ connections path               count  mean ms   p50 ms   p95 ms   p99 ms  statem
     }
 
     #[test]
+    fn cpu_is_shown_by_process_with_the_place_of_each() {
+        let mut evidence = samples::evidence();
+        assert_eq!(cpu(&evidence), "");
+        evidence.rows[2].take_cpu([Some(20e-6), Some(12.34e-6), None]);
+        let shared = cpu(&evidence);
+        let shown = "
+CPU for a statement in us, without connecting; all processes share the processors
+connections path        statements/CPU-s of server    server     proxy      load
+        100 onramp                          50,000      20.0      12.3         -
+";
+        assert_eq!(shared, shown);
+        evidence.settings.cpus = Some("server=0,pool=1,load=1".to_owned());
+        assert!(cpu(&evidence).contains("; processors: server=0,pool=1,load=1\n"));
+    }
+
+    #[test]
     fn a_table_without_rows_is_its_headings() {
         assert_eq!(of(&[]).lines().count(), 1);
         assert_eq!(memory(&[]), "");
@@ -375,7 +433,8 @@ connections path               count  mean ms   p50 ms   p95 ms   p99 ms  statem
         };
         assert_eq!(of_error(&error), "1,200 x no message");
         let text = of_error(&samples::rows()[6].errors[0]);
-        let expected = "12 x 2013 (HY000) Lost connection to server during query, in a statement";
+        let expected = "12 x 2013 (HY000) Lost connection to server during query, in a statement, \
+                        299.8 to 300.2 s after it began";
         assert_eq!(text, expected);
     }
 }

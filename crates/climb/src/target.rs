@@ -108,6 +108,16 @@ impl Dsn {
         &self.schema
     }
 
+    /// The server's Unix socket.
+    pub(crate) fn socket(&self) -> Option<&str> {
+        self.socket.as_deref()
+    }
+
+    /// The server's host and port.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{}", self.host, self.port.unwrap_or(PORT_DEFAULT))
+    }
+
     /// The target by the server's Unix socket.
     pub(crate) fn by_socket(&self, socket: &str) -> Self {
         let host = "localhost".to_owned();

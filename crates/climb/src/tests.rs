@@ -26,6 +26,7 @@ if [ "$(cat "$here/mode")" = server-dies ]; then
     echo "10:00 0 [ERROR] Can't start server: no disk" >&2; exit 1
 fi
 echo $$ >> "$here/pids"
+echo "server $(grep Cpus_allowed_list /proc/$$/status)" >> "$here/cpus"
 echo "$*" >> "$here/servers"
 echo "mariadbd: ready for connections." >&2
 sleep 1000 & wait
@@ -39,6 +40,7 @@ const ONRAMP: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 mode=$(cat "$here/mode")
 echo $$ >> "$here/pids"
+echo "$1 $(grep Cpus_allowed_list /proc/$$/status)" >> "$here/cpus"
 echo "$*" >> "$here/calls"
 if [ "$1" = pool ]; then
     if [ "$mode" = pool-dies ]; then echo "no such option" >&2; exit 2; fi
@@ -166,7 +168,7 @@ fn a_whole_climb() {
     let stage = Stage::set("ok");
     let table = stage.climb(&["--rungs=10,20"]).unwrap();
     assert!(
-        table.contains("20 executing connections: onramp 9,000 statements/s"),
+        table.contains("20 executing connections on one shared machine: onramp 9,000 statements/s"),
         "{table}"
     );
 
@@ -174,7 +176,7 @@ fn a_whole_climb() {
     let cell = |row: &Value| (row["connections"].as_u64().unwrap(), row["path"].clone());
     let cells: Vec<_> = rows.iter().map(cell).collect();
     let expected =
-        [10, 20].map(|rung| ladder::Path::ALL.map(|path| (rung, Value::from(path.name()))));
+        [10, 20].map(|rung| ladder::Path::DEFAULT.map(|path| (rung, Value::from(path.name()))));
     assert_eq!(cells, expected.concat());
     for row in &rows {
         assert_eq!(
@@ -244,6 +246,38 @@ fn a_statement_of_a_high_rung_may_take_longer() {
         "--end-timeout 40 ",
         "--warmup-time 8 "
     ]));
+}
+
+#[test]
+fn each_part_runs_on_its_own_processors() {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let mut allowed = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&n| allowed.is_set(n));
+    let first = allowed.next().unwrap();
+    let last = allowed.next_back().unwrap_or(first);
+    let stage = Stage::set("ok");
+    let cpus = format!("--cpus=server={last},pool={first}");
+    stage
+        .climb(&["--rungs=10", "--paths=onramp", &cpus])
+        .unwrap();
+    let lines = stage.lines("cpus");
+    let of = |part: &str| -> Vec<&str> {
+        let lines = lines.iter().filter_map(|line| line.strip_prefix(part));
+        lines
+            .filter_map(|line| line.split_whitespace().last())
+            .collect()
+    };
+    assert_eq!(of("server "), [last.to_string(), last.to_string()]);
+    assert_eq!(of("pool "), [first.to_string()]);
+    let own = fs::read_to_string("/proc/thread-self/status").unwrap();
+    let own = own
+        .lines()
+        .find(|line| line.starts_with("Cpus_allowed_list"));
+    let own = own.unwrap().split_whitespace().last().unwrap();
+    assert_eq!(of("load "), [own, own], "a part that is not named");
+    let text = fs::read_to_string(stage.directory.join("climb.json")).unwrap();
+    let settings = &serde_json::from_str::<Value>(&text).unwrap()["settings"];
+    assert_eq!(settings["cpus"], cpus["--cpus=".len()..]);
+    assert_eq!(settings["place"], "shared", "the load is on all of them");
 }
 
 #[test]

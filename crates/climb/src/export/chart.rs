@@ -7,7 +7,7 @@
 //! marker of its own form. A cell that did not hold is a cross on the x axis, with its limit as a
 //! tooltip.
 //!
-//! Colours come from the page by class (`direct`, `server-pool`, `onramp`), so that light and dark
+//! Colours come from the page by class (`direct`, `server-pool` and so on), so that light and dark
 //! are one file. A chart without a single point says so in words.
 
 use std::fmt::Write;
@@ -318,11 +318,12 @@ impl Chart<'_> {
     }
 }
 
-/// Appends the form of a path: a disc, a square, a diamond.
+/// Appends the form of a path: a disc, a square, a diamond, triangles.
 fn marker(svg: &mut String, path: Path, (x, y): (f64, f64), tip: &str) {
     let r = match path {
         Path::Onramp => 4.6,
         Path::Direct => 4.2,
+        Path::HaProxy | Path::Router => 5.0,
         Path::ServerPool => 5.6,
     };
     let (left, right, top, low) = (x - r, x + r, y - r, y + r);
@@ -332,6 +333,8 @@ fn marker(svg: &mut String, path: Path, (x, y): (f64, f64), tip: &str) {
             format!("M{left:.1} {y:.1}a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0 -{across} 0Z")
         }
         Path::Direct => format!("M{left:.1} {top:.1}H{right:.1}V{low:.1}H{left:.1}Z"),
+        Path::HaProxy => format!("M{x:.1} {top:.1}L{right:.1} {low:.1}H{left:.1}Z"),
+        Path::Router => format!("M{x:.1} {low:.1}L{right:.1} {top:.1}H{left:.1}Z"),
         Path::ServerPool => {
             format!("M{x:.1} {top:.1}L{right:.1} {y:.1}L{x:.1} {low:.1}L{left:.1} {y:.1}Z")
         }

@@ -17,6 +17,7 @@ use crate::format::{ABSENT, bytes, figure, or_absent, ratio, seconds, thousands,
 use crate::ladder::Path;
 use crate::row::Row;
 use crate::{headline, table};
+use headline::Place;
 
 /// A figure of a row, if it has it.
 type Value = fn(&Row) -> Option<f64>;
@@ -42,6 +43,8 @@ struct Page<'a> {
     failures: Vec<(String, String)>,
     facts: Vec<(&'static str, String)>,
     has_ratio: bool,
+    /// Unit of what paths are compared by.
+    unit: &'static str,
 }
 
 /// One ladder: its charts and its rows.
@@ -77,7 +80,7 @@ struct Rung {
 struct RowView {
     path: String,
     /// Statements/s, ratio, p50, p95, p99, p99/mean, failed statements and connects, connect s,
-    /// pool's memory.
+    /// pool's memory, CPU of server and proxy.
     cells: Vec<String>,
     has_figures: bool,
     limit: String,
@@ -85,7 +88,7 @@ struct RowView {
 
 /// The page as text.
 fn render(evidence: &Evidence) -> Result<String> {
-    let rows = &evidence.rows;
+    let (rows, place) = (&evidence.rows, evidence.settings.place);
     let mut rungs: Vec<u32> = rows.iter().map(|row| row.connections).collect();
     rungs.sort_unstable();
     rungs.dedup();
@@ -100,26 +103,35 @@ fn render(evidence: &Evidence) -> Result<String> {
                 .unwrap_or((&evidence.headline, "")),
         },
         tiles: if evidence.settings.scenario.is_none() {
-            tiles(rows)
+            tiles(rows, place)
         } else {
             Vec::new()
         },
-        steps: headline::by_step(rows).into_iter().map(step_view).collect(),
+        steps: headline::by_step(rows)
+            .into_iter()
+            .map(|step| step_view(step, place))
+            .collect(),
         failures: failures(rows),
         facts: facts(evidence),
-        has_ratio: rows.iter().any(|row| other_ratio(row, rows).is_some()),
+        has_ratio: rows
+            .iter()
+            .any(|row| other_ratio(row, rows, place).is_some()),
+        unit: place.unit(),
     };
     page.render().context("the page does not render")
 }
 
-fn step_view((name, rows): (&str, &[Row])) -> StepView {
+fn step_view((name, rows): (&str, &[Row]), place: Place) -> StepView {
     let mut rungs: Vec<u32> = rows.iter().map(|row| row.connections).collect();
     rungs.sort_unstable();
     rungs.dedup();
     StepView {
         name: name.to_owned(),
-        figures: figures(rows, &rungs),
-        rungs: rungs.iter().map(|rung| rung_view(*rung, rows)).collect(),
+        figures: figures(rows, &rungs, place),
+        rungs: rungs
+            .iter()
+            .map(|rung| rung_view(*rung, rows, place))
+            .collect(),
     }
 }
 
@@ -141,12 +153,12 @@ fn title(evidence: &Evidence, rungs: &[u32]) -> String {
     }
 }
 
-fn tiles(rows: &[Row]) -> Vec<Tile> {
+fn tiles(rows: &[Row], place: Place) -> Vec<Tile> {
     let top = headline::top_rung(rows);
     let of_top = rows.iter().filter(|row| Some(row.connections) == top);
     let tile = |row: &Row| Tile {
         path: row.path.clone(),
-        rate: or_absent(row.statements_per_s, whole),
+        rate: or_absent(place.rate(row), whole),
         p99: or_absent(row.p99_ms, figure),
         fairness: or_absent(row.p99_over_mean, ratio),
         failed: row.failed().map_or_else(|| ABSENT.to_owned(), thousands),
@@ -156,20 +168,20 @@ fn tiles(rows: &[Row]) -> Vec<Tile> {
 }
 
 /// Onramp's rate over this path's; nothing for onramp itself.
-fn other_ratio(row: &Row, rows: &[Row]) -> Option<f64> {
+fn other_ratio(row: &Row, rows: &[Row], place: Place) -> Option<f64> {
     (row.path() != Some(Path::Onramp))
-        .then(|| headline::ratio_to_onramp(row, rows))
+        .then(|| headline::ratio_to_onramp(row, rows, place))
         .flatten()
 }
 
-fn rung_view(rung: u32, rows: &[Row]) -> Rung {
+fn rung_view(rung: u32, rows: &[Row], place: Place) -> Rung {
     let of_rung = rows.iter().filter(|row| row.connections == rung);
     let count = |value: Option<u64>| value.map_or_else(|| ABSENT.to_owned(), thousands);
     let view = |row: &Row| RowView {
         path: row.path.clone(),
         cells: vec![
             or_absent(row.statements_per_s, whole),
-            or_absent(other_ratio(row, rows), times),
+            or_absent(other_ratio(row, rows, place), times),
             or_absent(row.p50_ms, figure),
             or_absent(row.p95_ms, figure),
             or_absent(row.p99_ms, figure),
@@ -178,6 +190,8 @@ fn rung_view(rung: u32, rows: &[Row]) -> Rung {
             count(row.failed_connects),
             or_absent(row.connect_s, seconds),
             or_absent(row.holder_bytes_per_client(), bytes),
+            or_absent(row.server_us_per_statement, figure),
+            or_absent(row.pool_us_per_statement, figure),
         ],
         has_figures: row.has_figures(),
         limit: row.limit.clone().unwrap_or_default(),
@@ -215,6 +229,7 @@ fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
             format!("{}{}", host.onramp_version, commit.unwrap_or_default()),
         ),
         ("Server", format!("{}, {place}", host.server)),
+        ("Peers", host.peers.join("; ")),
         ("Processor", format!("{} x {}", host.cpus, host.cpu_model)),
         ("Memory", bytes(host.memory_bytes as f64)),
         ("Kernel", host.kernel.clone()),
@@ -236,6 +251,10 @@ fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
+    facts.retain(|(_, value)| !value.is_empty());
+    if let Some(cpus) = &settings.cpus {
+        facts.push(("Processors by part", cpus.clone()));
+    }
     for (name, arguments) in [
         ("Pool's arguments", &settings.pool_args),
         ("Load's arguments", &settings.load_args),
@@ -248,7 +267,7 @@ fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn figures(rows: &[Row], rungs: &[u32]) -> Vec<Figure> {
+fn figures(rows: &[Row], rungs: &[u32], place: Place) -> Vec<Figure> {
     if !rows.iter().any(Row::has_figures) {
         return Vec::new();
     }
@@ -258,6 +277,9 @@ fn figures(rows: &[Row], rungs: &[u32]) -> Vec<Figure> {
         fairness(rows, rungs),
         memory(rows, rungs),
     ];
+    if place == Place::Apart {
+        figures.insert(0, by_server_cpu(rows, rungs));
+    }
     if rows.iter().any(Row::is_storm) {
         figures.insert(0, goodput(rows, rungs));
     }
@@ -326,6 +348,15 @@ fn throughput(rows: &[Row], rungs: &[u32]) -> Figure {
          that could not hold the rung; the table says why."
     };
     drawn("Throughput", note, chart)
+}
+
+fn by_server_cpu(rows: &[Row], rungs: &[u32]) -> Figure {
+    let name = "Statements for each second of the server's CPU, a line per path";
+    let lines = lines(rows, |row| row.statements_per_server_cpu_s, |_| None);
+    let note = "What the path lets the server do with its own processors. What the path itself \
+                uses is in the table; connecting is left out of both.";
+    let chart = amounts(name, "statements by CPU-second", rungs, lines);
+    drawn("The server's work", note, chart)
 }
 
 fn goodput(rows: &[Row], rungs: &[u32]) -> Figure {
@@ -400,7 +431,7 @@ fn memory(rows: &[Row], rungs: &[u32]) -> Figure {
         write_value: bytes,
         ..amounts(name, "memory per client", rungs, lines)
     };
-    let note = "What one more client costs the process that holds it: the pool for onramp, the \
+    let note = "What one more client costs the process that holds it: the proxy, or the \
                 server otherwise. On low rungs the process's own growth weighs most.";
     drawn("Memory", note, chart)
 }
@@ -488,6 +519,28 @@ mod tests {
             "24.0 GiB",
         ] {
             assert!(page.contains(words), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_server_on_its_own_processors_is_compared_by_its_cpu_time() {
+        let mut evidence = samples::evidence();
+        for row in evidence.rows.iter_mut().filter(|row| row.has_figures()) {
+            row.take_cpu([Some(20e-6), Some(12.34e-6), None]);
+        }
+        let page = checked(&evidence);
+        assert!(page.contains("<td>20.0</td><td>12.3</td>"), "{page}");
+        assert!(page.contains("<small>statements/s</small>"), "{page}");
+        evidence.settings.place = Place::Apart;
+        evidence.settings.cpus = Some("server=0,pool=1,load=1".to_owned());
+        let page = render(&evidence).unwrap();
+        for words in [
+            "50,000 <small>statements by CPU-second of the server</small>",
+            "<td>1.00 x</td>",
+            "<h3>The server&#39;s work</h3>",
+            "<dd>server=0,pool=1,load=1</dd>",
+        ] {
+            assert!(page.contains(words), "{words}: {page}");
         }
     }
 

@@ -193,8 +193,7 @@ fn start(
     interrupt: &Interrupt,
 ) -> Result<Child> {
     std::fs::create_dir(folder).context("cannot make a folder in the scratch directory")?;
-    let mut install = programs.install(folder);
-    install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+    let install = programs.install(folder);
     let mut install = Child::start("mariadb-install-db", install)?;
     let status = install.finish(PATIENCE, interrupt)?;
     anyhow::ensure!(
