@@ -238,6 +238,21 @@ fn a_client_reads_its_own_writes_and_an_account_those_of_all_its_clients() {
                 .map(|row| row[1].parse::<usize>().unwrap())
                 .sum();
             assert!(reads >= 390, "they were read elsewhere: {rows:?}");
+            for (sql, route) in [
+                (
+                    "SELECT v FROM bank.t WHERE id = 1",
+                    "a reader: it is a read that leaves nothing",
+                ),
+                (
+                    "INSERT INTO bank.t VALUES (2, 2)",
+                    "the writer: it is no single SELECT",
+                ),
+            ] {
+                let Outcome::Done(done) = console.must(&format!("EXPLAIN ROUTE {sql}")) else {
+                    panic!("no OK");
+                };
+                assert_eq!(done.info, route);
+            }
         }
         // One that does not follow is not waited for longer than that, and not read.
         let pool = trio.pool("read_wait_ms_max = 50", "read_from = \"readers\"");

@@ -233,20 +233,20 @@ fn reason_to_stay(scene: &Scene<'_>, holder: ServerId, candidates: &[ServerId]) 
             let other = scene.settings.name(other);
             format!("it stays the writer; {other} takes writes too: set its read_only or its role")
         }
-        _ => scene.view.why.clone(),
+        _ => scene.view.holder_why.clone(),
     }
 }
 
 impl View {
     pub(crate) fn set_writer(&mut self, writer: Option<ServerId>, why: String, now: u64) {
-        self.why = why;
+        self.why.clone_from(&why);
         if self.writer == writer {
             return;
         }
         self.epoch += 1;
         self.writer = writer;
         if let Some(id) = writer {
-            (self.holder, self.holder_since) = (Some(id), now);
+            (self.holder, self.holder_since, self.holder_why) = (Some(id), now, why);
             self.servers[id.index()].memory.fenced = None;
         }
     }
@@ -299,6 +299,9 @@ fn verdict(scene: &Scene<'_>, id: ServerId) -> (State, String, bool) {
     }
     if memory.silent >= scene.settings.fall || !memory.is_up {
         return (State::Unused, memory.failure.clone(), lags);
+    }
+    if let Some(why) = &memory.fenced {
+        return (State::Unused, format!("it is fenced: {why}"), lags);
     }
     let readable = is_readable(scene, id).and_then(|()| lag(scene, id));
     match readable {

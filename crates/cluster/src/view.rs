@@ -21,8 +21,9 @@ pub struct View {
     pub why: String,
     /// The last writer, which has the first right to be it again.
     pub(crate) holder: Option<ServerId>,
-    /// Time at which it became the writer.
+    /// Time at which it became the writer, and the reason.
     pub(crate) holder_since: u64,
+    pub(crate) holder_why: String,
 }
 
 /// A server's state.
@@ -144,6 +145,7 @@ impl View {
             why: "no server has answered yet".into(),
             holder: None,
             holder_since: 0,
+            holder_why: String::new(),
         }
     }
 
@@ -200,12 +202,13 @@ impl View {
     }
 
     /// View after an operator or an orchestrator has vouched that a server takes no writes, however
-    /// it looks. That ends when the server says so itself, or becomes the writer by a switchover.
+    /// it looks; `None` takes that back. It ends when the server says so itself, or becomes the writer by
+    /// a switchover.
     #[must_use]
-    pub fn fenced(&self, server: ServerId, why: &str) -> Self {
+    pub fn fenced(&self, server: ServerId, why: Option<&str>) -> Self {
         let mut next = self.clone();
         if let Some(server) = next.servers.get_mut(server.index()) {
-            server.memory.fenced = Some(why.into());
+            server.memory.fenced = why.map(str::to_owned);
         }
         next
     }

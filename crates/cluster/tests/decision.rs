@@ -163,12 +163,38 @@ fn a_lost_writer_is_waited_for_until_it_is_fenced() {
         "{}",
         case.view.why
     );
-    case.view = case.view.fenced(DB1, "powered off by ops");
+    case.view = case.view.fenced(DB1, Some("powered off by ops"));
     assert_eq!(case.next(vec![refused(), writable()]).writer, Some(DB2));
     // It comes back as it was: the one that is the writer now stays.
     for _ in 0..3 {
         assert_eq!(case.next(vec![writable(), writable()]).writer, Some(DB2));
     }
+}
+
+#[test]
+fn a_fence_is_shown_and_taken_back() {
+    let mut case = Case::new(Kind::Replication, &AUTO);
+    case.next(vec![writable(), read_only()]);
+    case.view = case.view.fenced(DB1, Some("ops"));
+    assert_eq!(case.next(vec![writable(), read_only()]).writer, None);
+    assert_eq!(case.state(DB1), (State::Unused, "it is fenced: ops"));
+    case.view = case.view.fenced(DB1, None);
+    assert_eq!(case.next(vec![writable(), read_only()]).writer, Some(DB1));
+}
+
+#[test]
+fn a_second_writable_server_is_warned_of_while_there_is_one() {
+    let mut case = Case::new(Kind::Replication, &AUTO);
+    case.next(vec![writable(), read_only()]);
+    let before = case.view.why.clone();
+    case.next(vec![writable(), writable()]);
+    assert!(
+        case.view.why.contains("db2 takes writes too"),
+        "{}",
+        case.view.why
+    );
+    case.next(vec![writable(), read_only()]);
+    assert_eq!(case.view.why, before);
 }
 
 #[test]
@@ -215,7 +241,7 @@ fn a_replica_of_a_server_that_was_left_is_not_read() {
     };
     assert_eq!(case.next(all(&of_one)).readers, [DB2, DB3, DB4]);
     // Replicas of the old writer have no lag, and what the new one writes never reaches them.
-    case.view = case.view.switched(DB2, "asked", case.now);
+    case.view = case.view.switched(DB2, "an operator asked", case.now);
     let mut left = all(&writable());
     left[0] = read_only();
     assert!(case.next(left.clone()).readers.is_empty());

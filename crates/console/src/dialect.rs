@@ -118,8 +118,8 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "says which of several servers would get a client's statement, and why",
     ),
     (
-        "FENCED NAME",
-        "vouches that a server that is down takes no writes",
+        "FENCED NAME, UNFENCED NAME",
+        "vouches that a server that is down takes no writes, and takes that back",
     ),
     ("RELOAD", "reads settings and certificates again"),
     (
@@ -265,6 +265,7 @@ impl<'a> Reader<'a> {
             "KILL" => self.kill(),
             "SWITCH" if self.is(1, "TO") => self.of_server("SWITCH TO", 2, Action::SwitchTo),
             "FENCED" => self.of_server("FENCED", 1, Action::Fenced),
+            "UNFENCED" => self.of_server("UNFENCED", 1, Action::Unfenced),
             "REJECT" | "LIMIT" | "ALLOW" => self.rule(),
             _ => self.rest(0).map(Asked::Rows),
         }

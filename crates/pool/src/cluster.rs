@@ -384,14 +384,15 @@ impl Cluster {
             .ok_or_else(|| format!("there is no server '{name}'; SHOW SERVERS has their names"))
     }
 
-    /// Takes the word of an operator that a server takes no writes.
+    /// Takes the word of an operator that a server takes no writes, for this reason; `None` takes it
+    /// back.
     ///
     /// # Errors
     /// That there is no such server.
-    pub(crate) fn fence(&self, name: &str) -> Result<(), String> {
+    pub(crate) fn fence(&self, name: &str, why: Option<&str>) -> Result<(), String> {
         let id = self.named(name)?;
         let known = &mut *self.known();
-        known.view = known.view.fenced(id, "an operator has vouched for it");
+        known.view = known.view.fenced(id, why);
         self.decide_anew(known);
         self.ask_now();
         Ok(())

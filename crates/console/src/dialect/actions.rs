@@ -77,6 +77,8 @@ pub enum Action {
     Route(String),
     /// `FENCED NAME`: a server takes no writes, however it looks.
     Fenced(String),
+    /// `UNFENCED NAME`: takes that back.
+    Unfenced(String),
     /// `RELOAD`: the configuration is read again.
     Reload,
     /// `SET NAME = VALUE` of a setting.
@@ -157,6 +159,7 @@ impl fmt::Display for Action {
             // Its values may be a secret.
             Action::Route(_) => f.write_str("EXPLAIN ROUTE ..."),
             Action::Fenced(name) => write!(f, "FENCED {name}"),
+            Action::Unfenced(name) => write!(f, "UNFENCED {name}"),
             Action::Reload => f.write_str("RELOAD"),
             // What is refused is logged all the same.
             Action::Set { name, .. } if name.contains("password") => write!(f, "SET {name} = ***"),

@@ -21,6 +21,7 @@ use session::plan::statement_of;
 use session::state::Session;
 use sql::classify::classify;
 use sql::elsewhere::tie;
+use sql::lex::Charset;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -126,8 +127,14 @@ impl Console {
             Action::SwitchTo(name) => self.switch_to(name),
             Action::Route(text) => self.route(text),
             Action::Fenced(name) => {
-                let fenced = self.cluster().and_then(|cluster| cluster.fence(name));
+                let why =
+                    Some("an operator has vouched that it takes no writes (UNFENCED ends that)");
+                let fenced = self.cluster().and_then(|cluster| cluster.fence(name, why));
                 fenced.map(|()| format!("'{name}' is taken to take no writes"))
+            }
+            Action::Unfenced(name) => {
+                let unfenced = self.cluster().and_then(|cluster| cluster.fence(name, None));
+                unfenced.map(|()| format!("'{name}' is what it says of itself"))
             }
             Action::Reload => reload::reload(shared),
             Action::Set { name, value } => reload::set(shared, name, value.as_deref()),
@@ -140,7 +147,9 @@ impl Console {
     fn route(&self, text: &str) -> Result<String, String> {
         let reads = self.cluster()?.reads();
         let server = &self.shared.server;
-        let mode = server.lex_mode(&Session::default(), 0);
+        let mut mode = server.lex_mode(&Session::default(), 0);
+        // That of the console's own clients: a text in a character set that is not known is no SELECT.
+        mode.charset = Charset::Utf8;
         let class = classify(text.as_bytes(), mode);
         let found = statement_of(&class, mode).found;
         let tie = || tie(text.as_bytes(), mode);
