@@ -330,6 +330,33 @@ fn a_switchover_that_fails_changes_nothing() {
     assert_eq!(pair.two.admin().value("SELECT @@global.read_only"), "1");
 }
 
+#[test]
+fn a_pool_that_is_ended_ends_its_switchover_first() {
+    for pair in pairs() {
+        let pool = pair.pool("switch_ms_max = 5000");
+        // It applies nothing any more: the switchover waits for it, and fails.
+        pair.two
+            .execute(&[&format!("STOP {} SQL_THREAD", replica_word(&pair.two))]);
+        let mut client = login(&pool.address, &bank());
+        client.must("INSERT INTO ledger (tag) VALUES ('behind')");
+        let mut console = console(&pool);
+        let asks = std::thread::spawn(move || console.query("SWITCH TO two").map(|_| ()));
+        let mut admin = pair.one.admin();
+        let read_only = "SELECT @@global.read_only";
+        while admin.value(read_only) == "0" && !asks.is_finished() {}
+        assert_eq!(
+            admin.value(read_only),
+            "1",
+            "the switchover has held nothing"
+        );
+        pool.terminate();
+        let (status, said) = pool.wait();
+        assert!(status.success(), "{said}");
+        assert_eq!(admin.value(read_only), "0");
+        let _ = asks.join().unwrap();
+    }
+}
+
 /// Clients of the great switchover.
 const MANY: usize = 1000;
 

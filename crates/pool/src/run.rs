@@ -50,7 +50,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities::SSL;
@@ -261,7 +261,7 @@ impl Opening {
                 before.hear_out(is_first, groups.orders.clone(), shared.clone())?;
             }
         }
-        attend(&groups, signals, shared, board, started);
+        let _no_switch = attend(&groups, signals, shared, board, started);
         otel::finish(shared);
         let goes_on = say_goodbye(&groups.progress, &successor);
         shared.audit.end(goes_on);
@@ -491,15 +491,22 @@ fn drain(settings: &Settings, orders: &[reactor::Sender<Order>]) {
     }
 }
 
-/// Waits for signals and for the groups' end.
-fn attend(
+/// Waits for signals and for the groups' end. Gives what keeps switchovers from beginning.
+fn attend<'a>(
     groups: &GroupThreads,
     mut signals: Signals,
-    shared: &Shared,
+    shared: &'a Shared,
     board: &Board,
     started: &Started,
-) {
+) -> Option<MutexGuard<'a, ()>> {
     let mut draining = false;
+    let end_switches = || {
+        shared
+            .cluster
+            .as_ref()
+            .map(|cluster| cluster.end_switches())
+    };
+    let mut no_switch = None;
     for signal in &mut signals {
         match signal {
             SIGUSR1 => note(Event::Census, format_args!("{}", groups.census())),
@@ -524,16 +531,19 @@ fn attend(
                     Event::Draining,
                     format_args!("second signal: ending at once"),
                 );
-                return;
+                return no_switch;
             }
             _ => {
                 draining = true;
                 board.drains();
                 service::stopping();
+                no_switch = end_switches();
                 drain(&shared.settings(), &groups.orders);
             }
         }
     }
+    // One that has begun while another process took over.
+    let no_switch = no_switch.or_else(end_switches);
     // The last group to end has closed the signals.
     let total = groups.sum();
     note(
@@ -547,4 +557,5 @@ fn attend(
             total.clients
         ),
     );
+    no_switch
 }

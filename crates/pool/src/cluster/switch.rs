@@ -85,7 +85,9 @@ impl Cluster {
         let only = match self.switching.try_lock() {
             Ok(only) => only,
             Err(TryLockError::Poisoned(only)) => PoisonError::into_inner(only),
-            Err(TryLockError::WouldBlock) => return Err("another switchover is under way".into()),
+            Err(TryLockError::WouldBlock) => {
+                return Err("another switchover is under way, or the pool is ending".into());
+            }
         };
         let to = self.named(name)?;
         let known = self.known();
@@ -102,6 +104,14 @@ impl Cluster {
             }),
             other => Err(format!("'{name}' is {}: {}", other.word(), state.why)),
         }
+    }
+
+    /// Waits for the end of a switchover that is under way, and lets none begin while the result is
+    /// held: a process that ended amid one would leave the old writer read-only. The steps of one
+    /// are bounded.
+    pub(crate) fn end_switches(&self) -> MutexGuard<'_, ()> {
+        let only = self.switching.lock();
+        only.unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn switch_max(&self) -> Duration {
