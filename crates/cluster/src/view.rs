@@ -202,8 +202,8 @@ impl View {
     }
 
     /// View after an operator or an orchestrator has vouched that a server takes no writes, however
-    /// it looks; `None` takes that back. It ends when the server says so itself, or becomes the writer by
-    /// a switchover.
+    /// it looks; `None` takes that back. It ends when the server says so itself, or becomes the
+    /// writer by a switchover.
     #[must_use]
     pub fn fenced(&self, server: ServerId, why: Option<&str>) -> Self {
         let mut next = self.clone();

@@ -384,7 +384,7 @@ impl Cluster {
             .ok_or_else(|| format!("there is no server '{name}'; SHOW SERVERS has their names"))
     }
 
-    /// Takes the word of an operator that a server takes no writes, for this reason; `None` takes it
+    /// Takes the word of an operator that a server takes no writes, with a reason; `None` takes it
     /// back.
     ///
     /// # Errors

@@ -148,7 +148,7 @@ impl Console {
         let reads = self.cluster()?.reads();
         let server = &self.shared.server;
         let mut mode = server.lex_mode(&Session::default(), 0);
-        // That of the console's own clients: a text in a character set that is not known is no SELECT.
+        // In a character set that is not known nothing is a SELECT.
         mode.charset = Charset::Utf8;
         let class = classify(text.as_bytes(), mode);
         let found = statement_of(&class, mode).found;

@@ -111,7 +111,7 @@ error for clients |
 | `EXPLAIN ROUTE STATEMENT` | says whether a statement, outside of a transaction, would be [read \
 elsewhere](several-servers.md#reads-elsewhere), and why |
 | `FENCED NAME`, `UNFENCED NAME` | vouches that a server that is down [takes no \
-writes](several-servers.md#failover), however it looks; takes that back |
+writes](several-servers.md#failover); takes that back |
 | `RELOAD` | [reads](signals-and-log.md#reload) settings and certificates again, and reports \
 which took effect and which need a restart |
 | `SET NAME = VALUE` | changes a setting until the next reload, if a reload can change it: `SET \
