@@ -98,13 +98,6 @@ pub(crate) fn is_told(name: &str) -> bool {
     looks.any(|look| look.live.as_ref().is_some_and(|live| live.is_of_name(name)))
 }
 
-/// Meaning of an error line, in one sentence; None for a line that the catalogue does not know.
-#[must_use]
-pub fn in_short(line: &str) -> Option<&'static str> {
-    let explained = Query::of(line).answer().into_iter().next();
-    explained.and_then(|explained: Explained| explained.entry.map(|entry| entry.title.as_str()))
-}
-
 /// The name of the catalogue's entry for an error line; None for a line that it does not know.
 #[must_use]
 pub fn entry_of(line: &str) -> Option<&'static str> {

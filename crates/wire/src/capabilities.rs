@@ -5,9 +5,6 @@
 //! change the results of a statement and so must be the same on the backend that runs it
 //! ([`BACKEND_KEY`]).
 
-/// A set of capability flags, as in the handshake packets (low 32 bits).
-pub type Capabilities = u32;
-
 /// Old meaning: long passwords. MariaDB clears it to announce its extended capabilities.
 pub const LONG_PASSWORD: u32 = 1;
 /// UPDATE reports the rows found, not the rows changed.
@@ -46,8 +43,6 @@ pub const PLUGIN_AUTH: u32 = 1 << 19;
 pub const CONNECT_ATTRS: u32 = 1 << 20;
 /// Authentication answers of more than 255 bytes.
 pub const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
-/// Use of a connection whose password has expired.
-pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
 /// OK packets carry session state changes.
 pub const SESSION_TRACK: u32 = 1 << 23;
 /// Result sets that end with an OK packet, without an EOF between columns and rows.

@@ -15,8 +15,6 @@ pub const POOR_INDEX: u16 = 0b11 << 4;
 pub const CURSOR_EXISTS: u16 = 1 << 6;
 /// End of a cursor, whose last row has been sent.
 pub const LAST_ROW_SENT: u16 = 1 << 7;
-/// Drop of the current schema.
-pub const DB_DROPPED: u16 = 1 << 8;
 /// Backslashes in strings are plain characters; changes how SQL is lexed.
 pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
 /// Columns of a prepared statement that are others than when it was prepared.
