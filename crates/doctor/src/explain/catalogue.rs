@@ -71,6 +71,9 @@ pub(crate) struct Entry {
     /// known, and the line is about databases; never in a log.
     #[serde(default)]
     pub(crate) family: bool,
+    /// True for a family of lines that any program's may be of.
+    #[serde(default)]
+    pub(crate) anywhere: bool,
     /// `says` and `symbol` in lower case, cut at `*`.
     #[serde(skip)]
     pub(crate) patterns: Vec<Pattern>,

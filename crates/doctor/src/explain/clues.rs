@@ -59,7 +59,7 @@ const ERRNO_TEXTS: &[(&str, i32)] = &[
 /// Words of lines that are about MySQL and what speaks its protocol.
 const MYSQL_WORDS: &[&str] = &[
     "mysql", "maria", "innodb", "sqlstate", "hy000", "08s01", "3306", "java.sql", "proxysql",
-    "maxscale", "sysbench", "onramp",
+    "maxscale", "sysbench", "onramp", "[my-0",
 ];
 /// Words of lines that are about any database.
 const DATABASE_WORDS: &[&str] = &[

@@ -186,7 +186,7 @@ type Place = (usize, Reverse<usize>);
 
 /// The best place of the entry's words or symbols in the line.
 fn says(entry: &Entry, clues: &Clues) -> Option<Place> {
-    if entry.family && (clues.is_foreign || !clues.is_database) {
+    if entry.family && !entry.anywhere && (clues.is_foreign || !clues.is_database) {
         return None;
     }
     let own = entry.patterns.iter();
@@ -235,7 +235,7 @@ fn rank(entry: &Entry, clues: &Clues, number: Option<u32>, words: Option<Place>)
     let kind = match entry.only_if.is_empty() {
         false if has_only && (has_number || words.is_some()) => 0,
         false => return None,
-        true if entry.family => words.map(|_| 7)?,
+        true if entry.family => words.map(|_| 7 + u8::from(entry.anywhere))?,
         true if wants_number && wants_errno && has_number && has_errno => 1,
         true if !wants_errno && has_number => 2,
         true if words.is_some() && !entry.wraps => 3,
