@@ -331,6 +331,31 @@ fn a_switchover_that_fails_changes_nothing() {
 }
 
 #[test]
+fn a_fence_is_shown_and_taken_back() {
+    let Some(pair) = pooled(|test| Pair::start(test, false)) else {
+        return;
+    };
+    let pool = pair.pool_with("wait_ms_max = 300", "");
+    let (mut client, mut console) = (login(&pool.address, &bank()), console(&pool));
+    client.must("SELECT 1");
+    console.must("FENCED one");
+    let message = client.failure("SELECT 1").message;
+    says(
+        &message,
+        "no server is known to take writes: one: it is fenced",
+    );
+    let rows = console.rows("SHOW FULL SERVERS").texts();
+    assert!(
+        rows[0]
+            .iter()
+            .any(|value| value.starts_with("it is fenced")),
+        "{rows:?}"
+    );
+    console.must("UNFENCED one");
+    client.must("SELECT 1");
+}
+
+#[test]
 fn a_pool_that_is_ended_ends_its_switchover_first() {
     for pair in pairs() {
         let pool = pair.pool("switch_ms_max = 5000");

@@ -63,6 +63,10 @@ impl<N: Net> Group<N> {
                     if self.backend_pools.pools[pool].slots.is_at_max() {
                         detail.push_str("; its account may have no more (account_backends_max)");
                     }
+                    if let Some(why) = self.shared.upstream.no_writer() {
+                        detail.push_str("; no server is known to take writes: ");
+                        detail.push_str(&why);
+                    }
                     let refusal = Refusal::WaitedTooLong {
                         queue,
                         ahead: self.backend_pools.pools[pool].queues.ahead_of(queue),
