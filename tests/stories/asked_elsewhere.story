@@ -553,11 +553,12 @@ for asks:
   end
 end
 
-# What was kept of conditions is shown in the character set of its statement alone.
-story conditions_are_shown_in_the_character_set_of_their_statement_or_refused
+# What was kept of conditions is shown in the character set of its statement alone. Behind SET NAMES
+# there is an error instead that says what to do.
+story warnings_behind_set_names_are_shown_in_the_character_set_of_their_statement_or_refused
 for sets, answer:
 - SET @x = 1 | well
-- SET NAMES latin1 | or error 1235
+- SET NAMES latin1 | or error 1235 run both statements again, in one transaction
   a: SELECT CAST('x' AS SIGNED)
   b: DO 1
   a: $sets
