@@ -52,6 +52,7 @@ impl<N: Net> Group<N> {
             && !(goes_first || is_tried);
         if is_held_back
             || matching.is_held_back(key)
+            || !(goes_first || is_tried) && matching.waits_for_alike(key)
             || !matching.may_run(pool)
             || matching.front_of(pool).is_some()
         {
@@ -88,16 +89,16 @@ impl<N: Net> Group<N> {
         let last = backend.begin_checkout();
         if is_long {
             self.slow_readers.start_long(backend_id, key);
+        } else if !client.statement.has_short_reply() && self.shared.budget.reserved(self.index) > 0
+        {
+            (self.slow_readers).start_unknown(client.statement.digest, now);
         }
         client.bind(backend, (key, backend_id));
         let own = LastClient {
             client: key,
             sent: client.last.number,
         };
-        if last == Some(own) {
-            return true;
-        }
-        if let Some(client) = self.clients.get_mut(key) {
+        if last != Some(own) {
             client.last.moved();
         }
         true

@@ -12,11 +12,15 @@
 //!    their queue (`queue.rs`). Then writes, statements of digests that are known to be short, and
 //!    those of clients that have had a reply meanwhile wait in the high queue (`queueing.rs`), for
 //!    which backends are reserved: any other text that nobody knows may be one more long one.
-//!    One of these unknown texts at a time is tried on a backend that the low queue leaves for it
-//!    besides the reserve: that of the client that has run most statements, and of equal ones the
-//!    last come, so that a client's statement does not wait behind long ones that came before it.
-//!    A trial is over when the reply has ended, when its reader is slow, or after [`TRIAL_MAX`];
-//!    behind one whose reader was slow, the one that has waited for longest is tried.
+//!    One of these unknown texts at a time is tried on a backend besides the reserve: first those
+//!    that are not like long ones ([`SlowReaders::is_like_long`]); of these that of the client that
+//!    has run most statements, and of equal ones the last come, so that a client's statement does
+//!    not wait behind long ones that came before it. While slow readers have half of the backends,
+//!    nothing that is like long ones is started. A trial is over when the reply has ended, when its
+//!    reader is slow, or after [`TRIAL_MAX`]; behind one whose reader was slow, the one that has
+//!    waited for longest is tried.
+//!    So that there is a backend for a trial when many come at once, half of the backends run texts
+//!    of a shape at first (`first_runs.rs`).
 //! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
 //!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
 //!    (`spool.rs`), from which the client reads at its own pace. Its backend is checked in behind
@@ -48,6 +52,7 @@ use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::slow_readers::collecting::Collecting;
+use crate::limits::slow_readers::first_runs::{FirstRuns, TRIAL_MAX};
 use crate::limits::slow_readers::long_texts::LongTexts;
 use crate::limits::spool::{Spool, Tail};
 use reactor::{Slots, Time};
@@ -60,8 +65,6 @@ use std::time::Duration;
 /// A reader that takes its reply is held up for a moment now and then; one that has held up its
 /// backend for so long is slow.
 const SLOW_AFTER: Duration = Duration::from_millis(20);
-/// A text that is tried is none of the short ones if it has not ended within so long.
-pub(crate) const TRIAL_MAX: Duration = Duration::from_millis(50);
 /// Clients of a group that are remembered to have had replies while others are slow.
 const PROVEN_MAX: usize = 4096;
 /// Bytes of a reply that wait in memory before the rest goes to the file.
@@ -162,6 +165,8 @@ pub(crate) struct SlowReaders {
     within: usize,
     /// Texts whose replies are known to hold up backends.
     texts: LongTexts,
+    /// First runs of texts of shapes of which none has ended.
+    first_runs: FirstRuns,
     /// Clients that have had replies since some are slow.
     proven: HashSet<ClientId>,
     /// Client whose unknown text is tried, and since when.
@@ -202,6 +207,7 @@ impl SlowReaders {
             long: Vec::new(),
             within: 0,
             texts: LongTexts::default(),
+            first_runs: FirstRuns::new(),
             proven: HashSet::new(),
             trial: None,
             tries_oldest: false,
@@ -336,6 +342,11 @@ impl SlowReaders {
         self.texts.is_long(digest)
     }
 
+    /// True if the text of this digest is of a shape whose texts are known to be long.
+    pub(crate) fn is_like_long(&self, digest: u64) -> bool {
+        self.texts.is_like_long(digest)
+    }
+
     /// Notes the start of a statement that is known to be long on this backend.
     pub(crate) fn start_long(&mut self, backend: BackendId, client: ClientId) {
         self.checked_in(backend);
@@ -345,6 +356,28 @@ impl SlowReaders {
             is_slow: false,
             is_tried: false,
         });
+    }
+
+    /// Notes the start of a statement with a text of this digest, which nobody knows.
+    pub(crate) fn start_unknown(&mut self, digest: u64, now: Time) {
+        let is_like_long = self.texts.is_like_long(digest);
+        self.first_runs.begin(digest, is_like_long, now);
+    }
+
+    /// True if no more texts of the shape of this one are started: none has ended, and `half` of
+    /// the backends have just begun one; or they are like long ones, the share is used up
+    /// (`squeezed`), and slow readers have half of the backends, or may soon.
+    pub(crate) fn has_alike(&self, digest: u64, half: usize, squeezed: bool, now: Time) -> bool {
+        let begun = || self.first_runs.begun(digest, now);
+        match squeezed && self.texts.is_like_long(digest) {
+            true => self.backends() + begun() >= half,
+            false => !self.first_runs.has_ended(digest) && begun() >= half,
+        }
+    }
+
+    /// Next moment at which a text that has just been started counts no more as such.
+    pub(crate) fn next_started(&self, now: Time) -> Time {
+        self.first_runs.next(now)
     }
 
     /// Notes that a backend is checked in: whoever waits may have it.
@@ -384,6 +417,7 @@ impl SlowReaders {
 
     /// Notes the end of a client's statement with a text of this digest on this backend.
     pub(crate) fn statement_ended(&mut self, backend: BackendId, digest: u64, client: ClientId) {
+        self.first_runs.end(digest);
         if self.texts.is_empty() && self.long.is_empty() {
             return;
         }
@@ -799,6 +833,7 @@ fn has_room(untaken: usize, in_flight: usize) -> bool {
 }
 
 pub(crate) mod collecting;
+pub(crate) mod first_runs;
 pub(crate) mod long_texts;
 #[cfg(test)]
 mod tests;

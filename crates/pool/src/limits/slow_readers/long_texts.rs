@@ -3,10 +3,14 @@
 //! The problem: clients that do not read take every backend that becomes free, because nobody knows
 //! what a statement will be like. The mechanism: a text, by its digest, is known to be long from
 //! the moment at which a reader of its reply has become slow, for as long as at least one in
-//! [`LONG_ONE_IN`] of its last runs has. A text that has never run is taken for short.
+//! [`LONG_ONE_IN`] of its last runs has. A text that has never run is taken for short; it is *like*
+//! long ones if those of its shape ([`shape`]) are, so that of several such texts another is
+//! believed first.
 //!
-//! Invariant: the table is bounded ([`TEXTS_MAX`]); when it is full it is learnt again.
+//! Invariant: the tables are bounded ([`TEXTS_MAX`], [`SHAPES`]); when texts are too many, both are
+//! learnt again.
 
+use sql::digest::{SHAPES, shape};
 use std::collections::HashMap;
 
 /// Texts remembered in a group.
@@ -35,7 +39,7 @@ impl Runs {
 
     fn are_long(self) -> bool {
         let all = u16::from(self.slow) + u16::from(self.quick);
-        u16::from(self.slow) * LONG_ONE_IN >= all
+        self.slow > 0 && u16::from(self.slow) * LONG_ONE_IN >= all
     }
 }
 
@@ -43,6 +47,8 @@ impl Runs {
 #[derive(Debug, Default)]
 pub(crate) struct LongTexts {
     runs: HashMap<u64, Runs>,
+    /// Runs of all texts of each shape; of none while no text is known.
+    shapes: Vec<Runs>,
 }
 
 impl LongTexts {
@@ -56,6 +62,12 @@ impl LongTexts {
         self.runs.get(&digest).is_some_and(|runs| runs.are_long())
     }
 
+    /// True if texts of the shape of this one are known to be long.
+    pub(crate) fn is_like_long(&self, digest: u64) -> bool {
+        let runs = self.shapes.get(shape(digest));
+        digest != 0 && runs.is_some_and(|runs| runs.are_long())
+    }
+
     /// Counts a run of a text whose reader has become slow.
     pub(crate) fn was_slow(&mut self, digest: u64) {
         if digest == 0 {
@@ -63,13 +75,19 @@ impl LongTexts {
         }
         if self.runs.len() >= TEXTS_MAX && !self.runs.contains_key(&digest) {
             self.runs.clear();
+            self.shapes.clear();
         }
         self.runs.entry(digest).or_default().count(true);
+        self.shapes.resize(SHAPES, Runs::default());
+        self.shapes[shape(digest)].count(true);
     }
 
     /// Counts a run of a text that has ended without holding up its backend.
     pub(crate) fn was_quick(&mut self, digest: u64) {
         if let Some(runs) = self.runs.get_mut(&digest) {
+            runs.count(false);
+        }
+        if let Some(runs) = self.shapes.get_mut(shape(digest)) {
             runs.count(false);
         }
     }
@@ -104,6 +122,20 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_like_long_ones_of_its_shape_until_others_of_it_are_short() {
+        let digest = |sql: &str| sql::digest::digest(sql.as_bytes(), Default::default());
+        let [long, like, other] =
+            ["SELECT a_1 FROM t", "SELECT a_2 FROM t", "SELECT 1"].map(digest);
+        let mut texts = LongTexts::default();
+        assert!(!texts.is_like_long(like));
+        texts.was_slow(long);
+        assert!(texts.is_like_long(like) && !texts.is_long(like));
+        assert!(!texts.is_like_long(other) && !texts.is_like_long(0));
+        (0..4).for_each(|_| texts.was_quick(like));
+        assert!(!texts.is_like_long(like) && texts.is_long(long));
+    }
+
+    #[test]
     fn the_table_is_bounded() {
         let mut texts = LongTexts::default();
         (1..=TEXTS_MAX as u64).for_each(|digest| texts.was_slow(digest));
@@ -111,5 +143,7 @@ mod tests {
         assert!(texts.is_long(2), "the bound is not passed yet");
         texts.was_slow(TEXTS_MAX as u64 + 1);
         assert_eq!(texts.runs.len(), 1);
+        let of_shapes = texts.shapes.iter().filter(|runs| runs.are_long());
+        assert_eq!((texts.shapes.len(), of_shapes.count()), (SHAPES, 1));
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of who gets what, without a group.
 
 use super::choice::{Affinity, LastBackend};
+use super::turns::TRIAL_LOOKS_MAX;
 use super::*;
 use crate::backend::LastClient;
 use crate::backend::pools::{DialEnd, PoolKey};
@@ -488,9 +489,8 @@ fn the_budget_is_made_room_in_by_an_idle_backend() {
     assert_eq!(bench.matching().least_needed(), Some(present));
 }
 
-/// Makes the text of this digest long, and lets slow readers use up their share of the two
-/// backends.
-fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
+/// Makes the text of this digest long: a slow reader has a backend.
+fn long_text(bench: &mut Bench, digest: u64) {
     let reader = bench.client(0, None);
     bench.clients.get_mut(reader).unwrap().statement.digest = digest;
     bench.clients.get_mut(reader).unwrap().output = Some(Box::default());
@@ -508,6 +508,12 @@ fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
         now: NOW + Duration::from_millis(20),
     };
     bench.slow_readers.relieve(&mut crowd, Default::default());
+}
+
+/// Makes the text of this digest long, and lets slow readers use up their share of the two
+/// backends.
+fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
+    long_text(bench, digest);
     assert!(bench.matching().is_squeezed());
 }
 
@@ -659,4 +665,83 @@ fn beside_slow_readers_one_text_that_nobody_knows_is_tried_and_the_last_come_fir
     assert!(runs(&mut bench, NOW));
     bench.slow_readers.start_long(backend_id, client);
     assert!(!bench.matching().may_try(old), "its text is long");
+}
+
+/// Digests of two texts of one shape, and of one of another.
+const LONG: u64 = 1 << 24;
+const LIKE_LONG: u64 = LONG | 1;
+const UNLIKE: u64 = 2 << 24;
+
+#[test]
+fn texts_unlike_long_ones_are_tried_first_and_others_while_slow_readers_have_less_than_half() {
+    for (slow, takes_like) in [(4, false), (3, true)] {
+        let mut bench = Bench::new("backends_max = 8");
+        long_text(&mut bench, LONG);
+        for n in 1..slow {
+            let (backend, client) = (BackendId::from_parts(90 + n, 0), ClientId::from_parts(n, 9));
+            bench.slow_readers.start_long(backend, client);
+        }
+        let [unlike, like] = [(7, 1, UNLIKE), (5, 9, LIKE_LONG)].map(|(before, ran, digest)| {
+            let client = bench.client(0, None);
+            let entry = bench.clients.get_mut(client).unwrap();
+            (entry.last.number, entry.statement.digest) = (ran, digest);
+            bench.waits(client, QueueName::Low, before);
+            client
+        });
+        assert!(bench.matching().may_try(unlike));
+        assert_eq!(bench.matching().may_try(like), takes_like, "{slow} slow");
+        assert_eq!(bench.matching().front_to_serve(0).unwrap().client, unlike);
+        assert_eq!(bench.matching().put_trial_first(), Some(unlike));
+        bench.forgets(unlike);
+        let front = bench.matching().front_to_serve(0);
+        let expected = takes_like.then_some(like);
+        assert_eq!(front.map(|front| front.client), expected, "{slow} slow");
+        assert_eq!(bench.matching().put_trial_first(), expected, "{slow} slow");
+    }
+}
+
+#[test]
+fn so_many_of_the_last_come_are_looked_at_for_a_trial() {
+    let mut bench = Bench::new("backends_max = 8");
+    share_is_used_up(&mut bench);
+    let all = (0..=TRIAL_LOOKS_MAX as u64).map(|number| {
+        let client = bench.client(0, None);
+        bench.waits(client, QueueName::Low, 1000 - number);
+        client
+    });
+    let all: Vec<ClientId> = all.collect();
+    let (first, last) = (all[0], all[TRIAL_LOOKS_MAX]);
+    bench.clients.get_mut(first).unwrap().last.number = 9;
+    assert_eq!(
+        bench.matching().put_trial_first(),
+        Some(last),
+        "it is beyond"
+    );
+    bench.forgets(last);
+    assert_eq!(bench.matching().put_trial_first(), Some(first));
+}
+
+#[test]
+fn half_of_the_backends_run_texts_of_a_shape_at_first() {
+    let mut bench = Bench::new("backends_max = 8");
+    let [like, other] = [LIKE_LONG, UNLIKE].map(|digest| {
+        let client = bench.client(0, None);
+        bench.clients.get_mut(client).unwrap().statement.digest = digest;
+        client
+    });
+    bench.waits(like, QueueName::Low, 5);
+    for _ in 0..4 {
+        assert_eq!(bench.matching().front_to_serve(0).unwrap().client, like);
+        bench.slow_readers.start_unknown(LONG, NOW);
+    }
+    assert_eq!(bench.matching().front_to_serve(0), None);
+    assert!(!bench.matching().waits_for_alike(other));
+    let mut matching = bench.matching();
+    let over = NOW + Duration::from_millis(50);
+    assert_eq!(matching.next_for_waiting(), over);
+    matching.now = over;
+    assert_eq!(matching.front_to_serve(0).unwrap().client, like);
+    let write = &mut bench.clients.get_mut(like).unwrap().statement;
+    write.extent = session::statement::Extent::Short;
+    assert!(!bench.matching().waits_for_alike(like));
 }

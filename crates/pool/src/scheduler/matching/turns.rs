@@ -7,7 +7,7 @@
 use crate::backend::{Backend, ForSession, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::limits::slow_readers::TRIAL_MAX;
+use crate::limits::slow_readers::first_runs::TRIAL_MAX;
 use crate::scheduler::matching::Matching;
 use crate::scheduler::priority::{Mode, Priority};
 use crate::scheduler::queue::{QueueName, Waiting};
@@ -16,7 +16,7 @@ use session::state::can_restore;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Entries at the end of a queue that are looked at for one whose text may be tried.
-const TRIAL_LOOKS_MAX: usize = 256;
+pub(crate) const TRIAL_LOOKS_MAX: usize = 256;
 /// Queues of those who wait for a backend, and may be refused one.
 pub(crate) const REFUSABLE: [QueueName; 4] = [
     QueueName::Login,
@@ -74,7 +74,8 @@ impl<S> Matching<'_, S> {
     pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
         let front = self.front_of(pool)?;
         let is_low = matches!(front.queue, QueueName::Low | QueueName::Long);
-        if !is_low || !self.is_reserve_reached(pool) {
+        let waits = is_low && (self.is_reserve_reached(pool) || self.waits_for_alike(front.client));
+        if !waits {
             return Some(front);
         }
         let others = [QueueName::Held, QueueName::Login, QueueName::High];
@@ -158,6 +159,7 @@ impl<S> Matching<'_, S> {
     /// Moment at which something is due for those who wait in queues.
     pub(crate) fn next_for_waiting(&mut self) -> Time {
         let next = self.next_expiry().min(self.next_dial());
+        let next = next.min(self.slow_readers.next_started(self.now));
         let (shared, settings, running) = (self.shared, self.settings, self.running);
         let next = next.min(running.next_stall(self.backends, shared, settings));
         // At the limit it could start nothing even if it did not yield, and looks when something
@@ -185,6 +187,19 @@ impl<S> Matching<'_, S> {
     /// True if a client's statement is known to be long, and the share for those is used up.
     pub(crate) fn is_held_back(&self, key: ClientId) -> bool {
         self.is_squeezed() && self.is_long(key)
+    }
+
+    /// True if, beside a reserve, half of the backends may be those of slow readers by texts of the
+    /// shape of a client's.
+    pub(crate) fn waits_for_alike(&self, key: ClientId) -> bool {
+        let (budget, squeezed) = (&self.shared.budget, self.is_squeezed());
+        let half = budget.share(self.index) / 2;
+        budget.reserved(self.index) > 0
+            && self.clients.get(key).is_some_and(|client| {
+                let digest = client.statement.digest;
+                !client.statement.has_short_reply()
+                    && (self.slow_readers).has_alike(digest, half, squeezed, self.now)
+            })
     }
 
     /// True if a statement waits that is known to be long.
@@ -233,18 +248,19 @@ impl<S> Matching<'_, S> {
     /// serves short statements, while slow readers have used up their share: it goes to the high
     /// queue, as one that is taken for short.
     pub(crate) fn may_try(&self, key: ClientId) -> bool {
-        self.tries_texts()
-            && self.statements_if_tried(key).is_some()
-            && self.has_one_besides_reserve()
+        self.tries_texts() && self.rank_of_trial(key).is_some() && self.has_one_besides_reserve()
     }
 
-    /// Number of statements that a client has run whose text may be tried.
-    fn statements_if_tried(&self, key: ClientId) -> Option<u32> {
+    /// Rank of a client whose text may be tried: whether that is unlike long ones, and how many
+    /// statements the client has run.
+    fn rank_of_trial(&self, key: ClientId) -> Option<(bool, u32)> {
         let client = self.clients.get(key)?;
         let limits = &self.settings.users[client.user()].limits;
-        let is_tried =
-            client.place.priority.unwrap_or(limits.priority) != Priority::Low && !self.is_long(key);
-        is_tried.then_some(client.last.number)
+        let is_tried = client.place.priority.unwrap_or(limits.priority) != Priority::Low
+            && !self.is_long(key)
+            && !self.waits_for_alike(key);
+        let is_unlike = !self.slow_readers.is_like_long(client.statement.digest);
+        is_tried.then_some((is_unlike, client.last.number))
     }
 
     /// True if, when one backend more is a slow reader's, as many as are reserved (and one more
@@ -272,24 +288,25 @@ impl<S> Matching<'_, S> {
     }
 
     /// Puts one of the low queues whose text may be tried into the high one; it is returned: of
-    /// the last come, the one that has run most statements, or the one that waits for longest.
+    /// those unlike long ones, if any is, and of the last come the one that has run most
+    /// statements, or the one that waits for longest.
     pub(crate) fn put_trial_first(&mut self) -> Option<ClientId> {
         if !self.tries_texts() || !self.has_one_besides_reserve() {
             return None;
         }
         let may_try = |waiting: &Waiting| match stands(self.clients, waiting) {
-            true => Some((self.statements_if_tried(waiting.client)?, *waiting)),
+            true => Some((self.rank_of_trial(waiting.client)?, *waiting)),
             false => None,
         };
         let pools = self.pools.pools.iter();
         let low = pools.map(|pool| pool.queues.entries(QueueName::Low));
         let (_, tried) = match self.slow_readers.tries_oldest() {
             true => low
-                .filter_map(|low| low.take(TRIAL_LOOKS_MAX).find_map(may_try))
-                .min_by_key(|(_, waiting)| waiting.since),
+                .flat_map(|low| low.take(TRIAL_LOOKS_MAX).filter_map(may_try))
+                .min_by_key(|((is_unlike, _), waiting)| (!is_unlike, waiting.since)),
             false => low
                 .flat_map(|low| low.rev().take(TRIAL_LOOKS_MAX).filter_map(may_try))
-                .max_by_key(|(statements, waiting)| (*statements, waiting.since)),
+                .max_by_key(|(rank, waiting)| (*rank, waiting.since)),
         }?;
         let queues = &mut self.pools.pools[tried.pool as usize].queues;
         queues.raise(|waiting| *waiting == tried);
