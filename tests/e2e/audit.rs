@@ -75,6 +75,20 @@ fn each_login_and_each_end_is_a_line() {
         let gone = id(&client);
         drop(client);
         assert_eq!(end(&pool, gone), "disconnected");
+        // One that leaves with its reply unread resets its connection.
+        let mut client = login(&pool.address, &app());
+        let (gone, question) = (id(&client), "SELECT statements FROM clients WHERE id =");
+        client.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+        until(
+            || match &rows(&mut console, &format!("{question} {gone}"))[..] {
+                [row] if row[0] == "1" => Ok(()),
+                other => Err(format!("{other:?}")),
+            },
+        );
+        drop(client);
+        assert_eq!(end(&pool, gone), "disconnected");
+        let left = event(&pool, "disconnect", gone);
+        assert_eq!(left["login"]["ip"], "127.0.0.1", "{left}");
 
         // Names that are made to break a line.
         for (user, reason) in [

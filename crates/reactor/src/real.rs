@@ -304,7 +304,7 @@ impl Net for RealNet {
     }
 
     fn peer(&self, sock: &OwnedFd) -> Option<SocketAddr> {
-        rustix::net::getpeername(sock).ok()??.try_into().ok()
+        socket::peer(sock)
     }
 
     fn random(&mut self, bytes: &mut [u8]) {

@@ -18,12 +18,12 @@ use crate::Address;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
-    listen, shutdown, socket_with, sockopt,
+    getpeername, listen, shutdown, socket_with, sockopt,
 };
 use std::fs::Permissions;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -267,6 +267,46 @@ pub fn unanswered(socket: impl AsFd) -> Option<Duration> {
 pub fn bytes(socket: impl AsFd) -> Option<(u64, u64)> {
     let info = tcp_info(socket)?;
     Some((info.tcpi_bytes_received, info.tcpi_bytes_acked))
+}
+
+/// Address of the peer; `None` for a Unix socket. A connection that was reset still has one, though
+/// getpeername tells it no more.
+#[must_use]
+pub fn peer(socket: impl AsFd) -> Option<SocketAddr> {
+    match getpeername(&socket) {
+        Ok(address) => address?.try_into().ok(),
+        Err(_) => reset_peer(socket.as_fd()),
+    }
+}
+
+/// Address of the peer of a connection that has ended.
+fn reset_peer(socket: BorrowedFd<'_>) -> Option<SocketAddr> {
+    // A sockaddr_in6: family, port, flow (or address of IPv4), address, scope.
+    let mut name = [0_u8; 28];
+    // The length has to be the address's own.
+    let found = [28, 16].into_iter().find(|len| {
+        let mut len: libc::socklen_t = *len;
+        // SAFETY: the pointers are those of a live array of at least this length, and of the length.
+        // JUSTIFICATION: rustix has no call for this option.
+        #[expect(unsafe_code)]
+        let result = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERNAME,
+                (&raw mut name).cast(),
+                &raw mut len,
+            )
+        };
+        result == 0
+    });
+    let port = u16::from_be_bytes([name[2], name[3]]);
+    let v4 = || <[u8; 4]>::try_from(&name[4..8]).ok();
+    let v6 = || <[u8; 16]>::try_from(&name[8..24]).ok();
+    match found? {
+        16 => Some((v4()?, port).into()),
+        _ => Some((v6()?, port).into()),
+    }
 }
 
 /// Makes the kernel probe the peer of an idle connection as `keepalive` says.

@@ -297,9 +297,6 @@ impl<N: Net> Answers<'_, N> {
         if let Some(client) = self.to.clients.get_mut(key) {
             client.begin_compression();
         }
-        if self.to.shared.audit.is_on() {
-            self.to.clients.note_address(key, &*self.to.net);
-        }
     }
 
     /// Sends conditions, by rows that were retained: who has been shown them has read its counts.

@@ -17,7 +17,6 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::observe::audit::end;
 use reactor::{Net, Slots, Time};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 
 /// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
@@ -31,48 +30,8 @@ pub(crate) struct Clients<S> {
     closing: Vec<ClientId>,
     /// Reasons why clients that leave do so, as words of the audit trail.
     ends: HashMap<ClientId, &'static str>,
-    /// Addresses that clients came from, while there is an audit trail: a socket that was reset
-    /// does not tell it any more.
-    addresses: Addresses,
     /// The last id that was given out, counted in this group, and whether it has begun again.
     counted: (u32, bool),
-}
-
-/// Addresses of clients, by slot. One of IPv4 takes six bytes: with thousands of idle clients an
-/// audit trail must not cost their memory.
-#[derive(Debug, Default)]
-struct Addresses {
-    /// Address and port; a port of 0 is none.
-    v4: Vec<([u8; 4], [u8; 2])>,
-    others: HashMap<ClientId, SocketAddr>,
-}
-
-const _: () = assert!(size_of::<([u8; 4], [u8; 2])>() == 6);
-
-impl Addresses {
-    fn note(&mut self, key: ClientId, address: SocketAddr) {
-        let IpAddr::V4(ip) = address.ip().to_canonical() else {
-            self.others.insert(key, address);
-            return;
-        };
-        let index = key.parts().0 as usize;
-        if self.v4.len() <= index {
-            // By an eighth, not by half: what is not used yet is paid for as well.
-            self.v4.reserve_exact(index + 1 - self.v4.len() + index / 8);
-            self.v4.resize(index + 1, Default::default());
-        }
-        self.v4[index] = (ip.octets(), address.port().to_be_bytes());
-    }
-
-    fn take(&mut self, key: ClientId) -> Option<SocketAddr> {
-        let (ip, port) = match self.v4.get_mut(key.parts().0 as usize) {
-            Some(noted) => std::mem::take(noted),
-            None => Default::default(),
-        };
-        let port = u16::from_be_bytes(port);
-        let v4 = (port != 0).then(|| SocketAddr::from((ip, port)));
-        v4.or_else(|| self.others.remove(&key))
-    }
 }
 
 impl<S> Default for Clients<S> {
@@ -81,7 +40,6 @@ impl<S> Default for Clients<S> {
             slots: Slots::default(),
             closing: Vec::new(),
             ends: HashMap::new(),
-            addresses: Addresses::default(),
             counted: (0, false),
         }
     }
@@ -163,18 +121,9 @@ impl<S> Clients<S> {
         self.close_later(key);
     }
 
-    /// Notes the address that a client has come from.
-    pub(crate) fn note_address<N: Net<Sock = S>>(&mut self, key: ClientId, net: &N) {
-        let client = self.slots.get(key);
-        if let Some(address) = client.and_then(|client| client.transport.peer(net)) {
-            self.addresses.note(key, address);
-        }
-    }
-
-    /// Takes the reason for which a client leaves, and the address that was noted.
-    pub(crate) fn take_end(&mut self, key: ClientId) -> (&'static str, Option<SocketAddr>) {
-        let end = self.ends.remove(&key).unwrap_or(end::CLOSED);
-        (end, self.addresses.take(key))
+    /// Takes the reason for which a client leaves.
+    pub(crate) fn take_end(&mut self, key: ClientId) -> &'static str {
+        self.ends.remove(&key).unwrap_or(end::CLOSED)
     }
 
     /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
@@ -266,24 +215,6 @@ mod tests {
         let mut client = Client::of_tests(Time(1), Rc::default());
         client.id = id;
         client
-    }
-
-    #[test]
-    fn an_address_is_given_back_once_and_takes_six_bytes_where_it_is_of_ipv4() {
-        let mut addresses = Addresses::default();
-        let key = |index| ClientId::from_parts(index, 1);
-        let v6: SocketAddr = "[2001:db8::1]:7".parse().unwrap();
-        let v4 = |index: u32| SocketAddr::from(([10, 0, 0, 1], u16::try_from(index).unwrap() + 1));
-        addresses.note(key(3), v6);
-        for index in (0..10_000).filter(|index| *index != 3) {
-            addresses.note(key(index), v4(index));
-        }
-        assert!(addresses.v4.capacity() <= 11_500 && addresses.others.len() == 1);
-        for (index, noted) in [(3, v6), (9_999, v4(9_999))] {
-            assert_eq!(addresses.take(key(index)), Some(noted));
-            assert_eq!(addresses.take(key(index)), None);
-        }
-        assert_eq!(addresses.take(key(20_000)), None);
     }
 
     #[test]

@@ -344,8 +344,7 @@ impl<N: Net> Group<N> {
     /// Writes into the audit trail that the clients that are still here are cut off.
     pub(crate) fn note_cut_off(&mut self) {
         for key in self.clients.keys() {
-            let (_, address) = self.clients.take_end(key);
-            self.logs().closed(key, (end::DRAIN, address));
+            self.logs().closed(key, end::DRAIN);
         }
     }
 

@@ -160,18 +160,16 @@ impl<'a> Happened<'a> {
         Happened { account, ..self }
     }
 
-    /// A client that was let in ends. `address`: that which it came from.
+    /// A client that was let in ends.
     pub(crate) fn at_end<N: Net>(
         client: &'a Client<N::Sock>,
         net: &N,
-        (account, address): (&'a str, Option<SocketAddr>),
+        account: &'a str,
         reason: &'static str,
     ) -> Happened<'a> {
-        let happened = Happened::to(client, net, account.as_bytes());
         Happened {
-            address: address.or(happened.address),
             reason: Some(reason),
-            ..happened
+            ..Happened::to(client, net, account.as_bytes())
         }
     }
 

@@ -30,7 +30,6 @@ use reactor::{Address, Net, Slots, Time};
 use session::reply_summary::ReplySummary;
 use sql::lex::LexMode;
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::command::Command;
@@ -285,19 +284,14 @@ impl<N: Net> Logging<'_, N> {
         self.cut(key, Some(number), "pool");
     }
 
-    /// Audits the end of a client from this address, and logs its cut statement.
-    pub(crate) fn closed(
-        &mut self,
-        key: ClientId,
-        (end, address): (&'static str, Option<SocketAddr>),
-    ) {
+    /// Audits the end of a client, and logs its cut statement.
+    pub(crate) fn closed(&mut self, key: ClientId, end: &'static str) {
         if let Some(client) = self.clients.get(key).filter(|c| c.is_let_in())
             && client.state() != ClientState::Moving
         {
             let name = client.user_name(self.settings, self.pools).unwrap_or("");
-            let identity = (name, address);
             self.shared
-                .note_for_audit(|| Happened::at_end(client, self.net, identity, end));
+                .note_for_audit(|| Happened::at_end(client, self.net, name, end));
         }
         if self.logs.has_notes() {
             self.cut(key, None, "client-closed");
@@ -539,7 +533,7 @@ mod tests {
                 logging.ended(key, &command, Duration::ZERO, &ReplySummary::default());
             },
             |logging, key| logging.own_error(key, 1158),
-            |logging, key| logging.closed(key, (end::QUIT, None)),
+            |logging, key| logging.closed(key, end::QUIT),
         ];
         for end in ends {
             bench.sends(key, "SELECT 1");
@@ -564,7 +558,7 @@ mod tests {
         bench.sends(key, "SELECT 1");
         bench.sends(key, "SELECT 1");
         assert_eq!(bench.text(key), Some("SELECT ?"));
-        bench.logging().closed(key, (end::QUIT, None));
+        bench.logging().closed(key, end::QUIT);
         bench.sends(key, "SELECT 2");
         assert_eq!(bench.text(key), None, "one line a second");
     }

@@ -78,6 +78,30 @@ fn tcp_from_a_chosen_source_address() {
 }
 
 #[test]
+fn a_connection_that_was_reset_still_has_its_peer() {
+    for host in ["127.0.0.1:0", "[::1]:0"] {
+        let mut net = RealNet::new().unwrap();
+        let (held, address) = socket::reserve(&host.parse().unwrap()).unwrap();
+        net.listen(&address, 8, token(0)).unwrap();
+        drop(held);
+        let client = net.connect(&Address::Tcp(address)).unwrap();
+        let server = accept_one(&mut net);
+        net.watch(&server, token(2)).unwrap();
+        let peer = rustix::net::getsockname(&client).unwrap();
+        let peer: Option<SocketAddr> = peer.try_into().ok();
+        assert_eq!((net.peer(&server), peer.is_some()), (peer, true));
+        net.reset_on_close(&client);
+        drop(client);
+        assert!(matches!(
+            read_some(&mut net, &server, &mut [0; 8]),
+            Read::Failed(_)
+        ));
+        assert!(rustix::net::getpeername(&server).is_err());
+        assert_eq!(net.peer(&server), peer);
+    }
+}
+
+#[test]
 fn a_unix_listener_replaces_a_dead_socket_file_only() {
     let dir = std::env::temp_dir().join(format!("onramp-unix-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();

@@ -197,9 +197,6 @@ impl<N: Net> Group<N> {
             return self.clients.close_later(key);
         }
         let bound = client.backend();
-        if self.shared.audit.is_on() {
-            self.clients.note_address(key, &self.net);
-        }
         if let Some((bound, backend)) = bound.and_then(|l| Some((l, self.backends.get(l)?)))
             && let Err(error) = (self.net).watch(backend.transport.sock(), bound.token())
         {
