@@ -459,6 +459,7 @@ fn the_page_shows_who_is_there() {
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     client.must("SELECT GET_LOCK('page', 0)");
+    let _idle = login(&pool.address, &app());
     let (status, page) = get(&place, "/", "text/html");
     assert_eq!(status, 200);
     // It works offline: nothing is fetched from elsewhere.
@@ -469,13 +470,23 @@ fn the_page_shows_who_is_there() {
     let shown = until(|| {
         let shown = json("/live.json");
         let rows = &shown["pins"]["rows"];
-        match rows[0][0] == "user_lock" && shown["sources"]["rows"][0][2] == 1 {
+        match rows[0][0] == "user_lock" && shown["sources"]["rows"][0][2] == 2 {
             true => Ok(shown),
             false => Err(shown.to_string()),
         }
     });
     assert_eq!(shown["pins"]["rows"][0][1], "SELECT GET_LOCK(...");
     assert_eq!(shown["sources"]["rows"][0][0], "app");
+    // Who has a backend stands there with all that the console tells; who is idle is counted.
+    let busy = &shown["tables"]["clients"];
+    let [row] = &busy["rows"].as_array().unwrap()[..] else {
+        panic!("{busy}")
+    };
+    let names = busy["names"].as_array().unwrap();
+    let value = |name: &str| &row[names.iter().position(|other| other == name).unwrap()];
+    assert_eq!(*value("id"), crate::audit::id(&client));
+    assert_eq!(*value("pinned_by"), "SELECT GET_LOCK(...");
+    assert!(value("pins").as_str().unwrap().starts_with("user_lock "));
     assert_eq!(shown["pool"]["unready"], serde_json::Value::Null);
     let statements = &shown["tables"]["statements"];
     assert_eq!(statements["rows"][0][1], "SELECT GET_LOCK(?, ...)");
@@ -495,7 +506,7 @@ fn the_page_shows_who_is_there() {
     }
     assert!(names.iter().any(|name| name == "backends"), "{names:?}");
     let clients = json("/tables/clients.json");
-    assert_eq!(clients["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(clients["rows"].as_array().unwrap().len(), 2);
     assert_eq!(get(&place, "/tables/x.json", "").0, 404);
     // The same in a terminal, or where there is none.
     let ran = testkit::onramp::run(binary(), &["top", &place], Duration::from_secs(40));

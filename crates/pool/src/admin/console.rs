@@ -213,6 +213,11 @@ impl Console {
         }
     }
 
+    /// Rows of `clients` of those that have a backend or wait for one, for the page.
+    pub(crate) fn busy_rows(&self, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+        running::busy(self, sample)
+    }
+
     /// Asks a group, and does not wait for it.
     fn begin(&self, group: usize, what: Wanted) -> Result<Awaited<'_>, String> {
         let Some(orders) = self.groups.get(group) else {

@@ -36,7 +36,7 @@ const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
 /// Tables of the console that the page shows as they are.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "groups",
     "users",
     "queues",
@@ -48,6 +48,7 @@ const TABLES: [&str; 14] = [
     "running",
     "transactions",
     "holders",
+    "clients",
     "statements",
     "recent_statements",
     "recent_users",
@@ -358,7 +359,12 @@ impl Maker {
     fn table(&self, name: &str, sample: &Sample<'_>) -> Option<Json> {
         let mut tables = self.source.tables().iter();
         let table = tables.find(|table| table.name == name)?;
-        let mut rows = self.source.rows_of(table, sample).ok()?;
+        let rows = match name {
+            // Idle ones are counted by user and address.
+            "clients" => self.source.busy_rows(sample),
+            _ => self.source.rows_of(table, sample),
+        };
+        let mut rows = rows.ok()?;
         match name {
             // Those of each time by themselves, of which the first are those that take most time.
             "recent_statements" => {
@@ -369,7 +375,7 @@ impl Maker {
                     before.1 <= LINES_MAX
                 });
             }
-            "statements" | "refusals" | "running" | "transactions" | "holders" => {
+            "statements" | "refusals" | "running" | "transactions" | "holders" | "clients" => {
                 rows.truncate(LINES_MAX);
             }
             _ => rows.truncate(ROWS_MAX),

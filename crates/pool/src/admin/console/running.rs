@@ -137,45 +137,58 @@ fn origin(client: &ClientLine) -> Row {
     ]
 }
 
+/// A row of `clients`.
+fn client(client: &ClientLine) -> Row {
+    let mut row = origin(client);
+    row.extend([
+        number(client.group),
+        seconds(client.connected_seconds),
+        text(client.state),
+        seconds(client.state_seconds),
+        maybe(client.queue, text),
+        maybe(client.schema.clone(), text),
+        maybe(client.thread, number),
+        flag(client.in_transaction),
+        maybe(client.transaction, |open| seconds(open.0)),
+        maybe(client.transaction, |open| number(open.1)),
+        digest(client.digest),
+        statement_of(client),
+        number(client.statements),
+        maybe(client.bytes, |bytes| number(bytes.0)),
+        maybe(client.bytes, |bytes| number(bytes.1)),
+        pins_of(client),
+        maybe(client.pinned_seconds(), seconds),
+        maybe(client.pinned_by.clone(), text),
+        number(client.prepared),
+        number(client.memory_bytes),
+        number(client.unsent_bytes),
+        flag(client.tls.is_some()),
+        maybe(client.tls, |tls| text(tls.0)),
+        maybe(client.tls, |tls| text(tls.1)),
+    ]);
+    row
+}
+
 fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let row = |client: ClientLine| {
-        let mut row = origin(&client);
-        row.extend([
-            number(client.group),
-            seconds(client.connected_seconds),
-            text(client.state),
-            seconds(client.state_seconds),
-            maybe(client.queue, text),
-            maybe(client.schema.clone(), text),
-            maybe(client.thread, number),
-            flag(client.in_transaction),
-            maybe(client.transaction, |open| seconds(open.0)),
-            maybe(client.transaction, |open| number(open.1)),
-            digest(client.digest),
-            statement_of(&client),
-            number(client.statements),
-            maybe(client.bytes, |bytes| number(bytes.0)),
-            maybe(client.bytes, |bytes| number(bytes.1)),
-            pins_of(&client),
-            maybe(client.pinned_seconds(), seconds),
-            maybe(client.pinned_by.clone(), text),
-            number(client.prepared),
-            number(client.memory_bytes),
-            number(client.unsent_bytes),
-            flag(client.tls.is_some()),
-            maybe(client.tls, |tls| text(tls.0)),
-            maybe(client.tls, |tls| text(tls.1)),
-        ]);
-        row
-    };
-    Ok(console.clients()?.into_iter().map(row).collect())
+    Ok(console.clients()?.iter().map(client).collect())
+}
+
+/// Clients that have a backend or wait for one, the longest in its state first.
+fn longest<'s>(console: &Console, sample: &'s Sample<'_>) -> Result<Vec<&'s ClientLine>, String> {
+    let mut clients: Vec<&ClientLine> = console.busy(sample)?.iter().collect();
+    clients.sort_by(|one, other| other.state_seconds.total_cmp(&one.state_seconds));
+    Ok(clients)
+}
+
+/// Those of `clients` that have a backend or wait for one, the longest in its state first.
+pub(super) fn busy(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    Ok(longest(console, sample)?.into_iter().map(client).collect())
 }
 
 fn running(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let mut clients: Vec<&ClientLine> = console.busy(sample)?.iter().collect();
+    let mut clients = longest(console, sample)?;
     let stages = [Stage::Running.name(), Stage::Waiting.name()];
     clients.retain(|client| stages.contains(&client.state));
-    clients.sort_by(|one, other| other.state_seconds.total_cmp(&one.state_seconds));
     let row = |client: &ClientLine| {
         let mut row = origin(client);
         row.extend([
