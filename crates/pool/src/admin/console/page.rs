@@ -32,6 +32,9 @@ What does this client run, who holds the row, who is refused? The console answer
 | is it the server | `SHOW RUNNING`, `SHOW BACKENDS` |
 | what changed | `SHOW STATEMENTS LAST 5 MINUTES`, `SHOW USERS LAST 1 MINUTE` |
 | who has the backends | `SHOW HOLDERS` |
+| who is pinned, by what | `SELECT user, program, pins, pinned_by FROM clients \
+WHERE pins IS NOT NULL` |
+| which server is down, or lags | `SHOW SERVERS` |
 | stop it | `KILL QUERY ID`, `KILL ID`, with the `id` of any of these; `KILL USER 'app'` |
 | stop all like it | `REJECT DIGEST 'D'`, `LIMIT DIGEST 'D' TO 2`, with its `digest` |
 | what else there is | `HELP` |
@@ -52,7 +55,6 @@ and connect with any client of the MySQL protocol:
 ```
 mysql -h 127.0.0.1 -P 6032 -u admin -p
 > SHOW RUNNING;
-> SELECT pinned_by, count(*) FROM clients WHERE pins IS NOT NULL GROUP BY 1 ORDER BY 2 DESC;
 > KILL 1073741831;
 ```
 
