@@ -7,6 +7,7 @@ use crate::world::*;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use testkit::proxy::{At, Passes, Proxy, Wrong};
 
 /// The newest connection of a replica that has been sent everything.
 const NEWEST_REPLICA: &str = "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist \
@@ -236,6 +237,36 @@ fn a_killed_writer_is_left_for_the_promoted_replica_and_no_client_is_disconnecte
         leaves.must("ROLLBACK");
         pool.wait_for("event=writer-moved message=the writer is two, was ")
             .unwrap();
+    }
+}
+
+#[test]
+fn a_transaction_that_a_failed_statement_has_committed_is_not_said_to_have_no_effect() {
+    for pair in pairs() {
+        let proxy = Proxy::start(([127, 0, 0, 1], pair.one.port()).into());
+        let addresses = [&proxy.address, &pair.two.address()].map(ToString::to_string);
+        let pool = pair.pool_at(&addresses, ("", ""), "");
+        proxy.go_wrong(At::Said(b"SHOW WARNINGS"), Passes::Nothing, Wrong::Closed);
+        for failing in [
+            "CREATE TABLE ledger (a INT)",
+            "ALTER TABLE nowhere ADD a INT",
+            "RENAME TABLE nowhere TO elsewhere",
+            "TRUNCATE nowhere",
+            "DROP TABLE nowhere",
+            "LOCK TABLES nowhere READ",
+        ] {
+            let mut client = login(&pool.address, &bank());
+            client.must("BEGIN");
+            client.must("INSERT INTO ledger (tag) VALUES ('committed')");
+            let failure = client.failure(failing);
+            assert!(matches!(failure.code, 1050 | 1051 | 1146), "{failure}");
+            let next = client.failure("INSERT INTO ledger (tag) VALUES ('again')");
+            assert_eq!(next.code, MAYBE_RAN, "{failing}: {next}");
+            client.must("DO 1");
+        }
+        assert_eq!(proxy.mend(), 6);
+        let committed = "SELECT COUNT(*) FROM bank.ledger WHERE tag = 'committed'";
+        assert_eq!(pair.one.admin().value(committed), "6");
     }
 }
 

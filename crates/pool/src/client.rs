@@ -38,7 +38,7 @@ use crate::client::buffers::room::make_room;
 use crate::client::buffers::transport::Transport;
 use crate::client::modified::Modified;
 use crate::client::place::Place;
-use crate::errors::reasons::PinReason;
+use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::tokens::BackendId;
 use crate::limits::rules::Slot;
 use crate::limits::spool::Tail;
@@ -53,6 +53,7 @@ use session::prepared::Statements;
 use session::send_mode::SendMode;
 use session::state::Session;
 use session::statement::Statement;
+use session::transaction::Doubt;
 use sql::classify::{PinCause, Reads};
 use sql::lex::LexMode;
 use sql::tracking::Retracked;
@@ -108,14 +109,18 @@ pub(crate) enum Proof {
     Changing,
 }
 
+/// Reason for which it is not known what became of a lost transaction.
+const IN_DOUBT: &str =
+    "the server was lost before it told whether a failed statement had committed the transaction";
+
 /// End of a client's statement or connection from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Nothing,
     /// Its statement, by KILL, before that was sent.
     Statement,
-    /// Its transaction, with its server.
-    Transaction,
+    /// Its transaction, with its server, behind an error perhaps.
+    Transaction(Doubt),
     /// The client: it is to be closed at the end of the turn.
     Connection,
 }
@@ -296,23 +301,29 @@ impl<S> Client<S> {
 
     /// Forgets a backend that is gone. A transaction that was open there is lost with it: the next
     /// statement hears of that.
-    pub(crate) fn lose_backend(&mut self, in_transaction: bool) {
+    pub(crate) fn lose_backend(&mut self, in_transaction: bool, doubt: Doubt) {
         self.last.lose_backend();
         if in_transaction && self.ended != Ended::Connection {
-            self.ended = Ended::Transaction;
+            self.ended = Ended::Transaction(doubt);
         }
     }
 
     /// True if it has not heard yet that its transaction is lost.
     pub(crate) fn has_lost_transaction(&self) -> bool {
-        self.ended == Ended::Transaction
+        matches!(self.ended, Ended::Transaction(_))
     }
 
-    /// Takes the loss of its transaction: it hears of it now, or has ended the transaction itself.
-    pub(crate) fn forget_lost_transaction(&mut self) {
-        if self.has_lost_transaction() {
-            self.ended = Ended::Nothing;
-        }
+    /// Takes the loss of its transaction: what it hears of it now, unless it has ended the
+    /// transaction itself.
+    pub(crate) fn take_lost_transaction(&mut self) -> Option<Refusal> {
+        let Ended::Transaction(doubt) = self.ended else {
+            return None;
+        };
+        self.ended = Ended::Nothing;
+        Some(match doubt {
+            Doubt::MayBeCommitted => Refusal::BackendLost(IN_DOUBT.into()),
+            Doubt::None | Doubt::MayBeUndone => Refusal::TransactionLost,
+        })
     }
 
     /// True if its statement has been ended before it was sent.

@@ -8,7 +8,7 @@
 //! Invariant: a client has its own, or it is unknown; it is never another's.
 
 use crate::found::Found;
-use crate::statement::{Code, Conditions, Statement, Untracked};
+use crate::statement::{Code, Conditions, Statement};
 use std::collections::BTreeMap;
 
 /// Bytes of the longest: two numbers of 32 bits, one of 64, and what stands between.
@@ -58,7 +58,7 @@ impl LastGtid {
 #[must_use]
 pub fn may_have_written(statement: &Statement, code: u16) -> bool {
     let runs_alone = statement.code == Code::None && !statement.is_several();
-    let commits_first = statement.untracked.contains(Untracked::TRANSACTION_END);
+    let commits_first = statement.may_commit();
     let is_one = runs_alone && !commits_first && statement.conditions != Conditions::CountsLast;
     !match code {
         _ if statement.found == Found::Rows => runs_alone,

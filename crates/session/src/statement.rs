@@ -134,6 +134,12 @@ impl Statement {
         self.extent == Extent::Several
     }
 
+    /// True if it may commit the transaction that is open, also where it fails.
+    #[must_use]
+    pub fn may_commit(&self) -> bool {
+        self.untracked.contains(Untracked::TRANSACTION_END)
+    }
+
     /// True if its text tells that its reply is short: it writes, or is a step of a transaction.
     #[must_use]
     pub fn has_short_reply(&self) -> bool {
@@ -241,8 +247,8 @@ impl Untracked {
     pub const NO_SAVEPOINT: Untracked = Untracked(8);
     /// Some of the variables that it names, where it fails on MariaDB.
     pub const WHERE_IT_FAILS: Untracked = Untracked(16);
-    /// The end of the transaction that is open, where its reply is lost: it may have committed.
-    pub const TRANSACTION_END: Untracked = Untracked(32);
+    /// End of the transaction that is open ([`Statement::may_commit`]).
+    const TRANSACTION_END: Untracked = Untracked(32);
 
     /// Changes that a text may make so.
     #[must_use]

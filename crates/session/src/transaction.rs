@@ -5,10 +5,25 @@
 //! `SET TRANSACTION` announces one that has not begun; and on MariaDB a savepoint in front of the
 //! first table is told by nothing. The mechanism: each of them is noted when it is told or seen in
 //! a text, and [`Transaction::is_open`] is their sum.
+//!
+//! An error tells nothing: until the next status flags, the transaction that was open may have been
+//! rolled back, or committed by a statement that commits before it fails ([`Doubt`]).
 
 use serde::{Deserialize, Serialize};
 use wire::status;
 use wire::track::Change;
+
+/// Doubt about a transaction behind an error, which has no status flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// None: its state was told.
+    #[default]
+    None,
+    /// Rolled back, perhaps.
+    MayBeUndone,
+    /// Committed, perhaps, or rolled back.
+    MayBeCommitted,
+}
 
 /// Facts of a session's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +46,8 @@ pub struct Transaction {
     /// Transactions that have ended, as far as was told; may begin again at 0.
     #[serde(skip)]
     number: u32,
+    #[serde(skip)]
+    doubt: Doubt,
 }
 
 impl Default for Transaction {
@@ -44,6 +61,7 @@ impl Default for Transaction {
             begin_sent: false,
             ended: false,
             number: 0,
+            doubt: Doubt::None,
         }
     }
 }
@@ -85,8 +103,23 @@ impl Transaction {
         self.status
     }
 
+    /// Doubt about the one that was open at the last status flags.
+    pub fn doubt(self) -> Doubt {
+        self.doubt
+    }
+
+    /// Notes a command that has failed, behind the status flags of its reply; `may_commit`: it may
+    /// have committed what was open.
+    pub fn note_failed(&mut self, may_commit: bool) {
+        self.doubt = self.doubt.max(match may_commit {
+            true => Doubt::MayBeCommitted,
+            false => Doubt::MayBeUndone,
+        });
+    }
+
     /// Takes the status flags of an OK, in the order of their arrival.
     pub fn note_status(&mut self, flags: u16) {
+        self.doubt = Doubt::None;
         self.note(|told| {
             told.ended = told.status & !flags & status::IN_TRANS != 0;
             told.status = flags;

@@ -162,13 +162,15 @@ impl<N: Net> Answers<'_, N> {
         let Some(client) = self.to.clients.get_mut(key).filter(|_| !waits) else {
             return false;
         };
-        client.forget_lost_transaction();
+        let refusal = client.take_lost_transaction();
         if command == Command::Query && arguments.trim_ascii().eq_ignore_ascii_case(b"ROLLBACK") {
             return false;
         }
         client.last.lose_conditions();
-        self.refuse_counted(key, &Refusal::TransactionLost);
-        true
+        if let Some(refusal) = &refusal {
+            self.refuse_counted(key, refusal);
+        }
+        refusal.is_some()
     }
 
     /// Counts a refusal by its reason and its client's account, and logs that of a limit.

@@ -376,6 +376,11 @@ impl<N: Net> Group<N> {
                 let mysql = self.shared.server.flavour.is_mysql();
                 backend.note_reports(&command, &summary, client, mysql);
             }
+            if summary.error.is_some() {
+                let may_commit = client.is_some_and(|client| client.statement.may_commit());
+                let may_commit = may_commit && command.purpose == Purpose::Statement;
+                backend.transaction.note_failed(may_commit);
+            }
             let area = client.map(|client| client.statement.area);
             backend.note_conditions_left(&command, &summary, area);
         }

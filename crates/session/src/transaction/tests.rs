@@ -234,3 +234,22 @@ fn each_end_gives_the_next_one_another_number() {
     transaction.note_savepoint(true, false);
     assert!(!ends(&transaction));
 }
+
+#[test]
+fn behind_an_error_nobody_knows_until_the_next_flags_whether_it_has_ended() {
+    let mut transaction = after(&[Told::Status(AUTOCOMMIT | IN_TRANS)]);
+    assert_eq!(transaction.doubt(), Doubt::None);
+    transaction.note_failed(true);
+    assert!(transaction.is_open());
+    assert_eq!(transaction.doubt(), Doubt::MayBeCommitted);
+    // The next error does not tell it either, nor does a report.
+    transaction.note_failed(false);
+    transaction.note_state(b"T_______");
+    assert_eq!(transaction.doubt(), Doubt::MayBeCommitted);
+    transaction.note_status(AUTOCOMMIT | IN_TRANS);
+    assert_eq!(transaction.doubt(), Doubt::None);
+    transaction.note_failed(false);
+    assert_eq!(transaction.doubt(), Doubt::MayBeUndone);
+    transaction.note_status(AUTOCOMMIT);
+    assert_eq!(transaction.doubt(), Doubt::None);
+}

@@ -24,7 +24,7 @@ use session::own_commands::OWN_COMMANDS_MAX;
 use session::own_writes::OwnWrites;
 use session::read_back::Properties;
 use session::send_mode::Behind;
-use session::statement::Untracked;
+use session::transaction::Doubt;
 use sql::classify::PinCause;
 use sql::sqlstate::state_of;
 use std::time::Duration;
@@ -37,6 +37,7 @@ const RELEASED: PinReason = PinReason::Text(PinCause::Release);
 pub(crate) const REFUSED: Loss<'_> = Loss {
     why: "the server that is read does not serve this read",
     in_transaction: false,
+    doubt: Doubt::None,
     served: false,
     amid_packet: false,
     cause: LossCause::Ended,
@@ -48,6 +49,8 @@ pub(crate) struct Loss<'a> {
     pub(crate) why: &'a str,
     /// True if a transaction was open on it.
     pub(crate) in_transaction: bool,
+    /// Doubt about that transaction, behind an error.
+    pub(crate) doubt: Doubt,
     /// True if it had run something of the client already.
     pub(crate) served: bool,
     /// True if the client has got a part of a packet.
@@ -231,6 +234,7 @@ impl<N: Net> Group<N> {
         self.epoch += 1;
         let (thread, now, is_reader) = (backend.thread, self.net.now(), backend.is_reader());
         let in_transaction = backend.in_transaction();
+        let doubt = backend.transaction.doubt();
         let pool = backend.pool;
         let is_statement =
             |command: &InFlight| command.purpose == Purpose::Statement && command.owner.is_some();
@@ -241,6 +245,7 @@ impl<N: Net> Group<N> {
         let loss = Loss {
             why,
             in_transaction,
+            doubt,
             served: backend.has_served(),
             amid_packet: !backend.is_at_packet_start(),
             cause,
@@ -308,6 +313,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn backend_lost(&mut self, owner: ClientId, loss: Loss<'_>) {
         let Loss {
             in_transaction,
+            doubt,
             served,
             amid_packet,
             cause,
@@ -332,23 +338,20 @@ impl<N: Net> Group<N> {
         let keeps = in_transaction || held && served || client.is_left_there();
         // Of several servers another one goes on, and nothing but the transaction is lost.
         let survives = self.shared.cluster.is_some() && client.survives_backend();
-        // Behind an error of its own it may have ended already.
-        let lost_all = survives && in_transaction && !client.last.pending.failed;
-        let may_have_ended = client
-            .statement
-            .untracked
-            .contains(Untracked::TRANSACTION_END);
+        // Behind an error it may have ended already, and its statement run outside of it.
+        let lost_all = survives && in_transaction && doubt == Doubt::None;
+        let may_have_ended = client.statement.may_commit();
         let limits = Limits {
             settings: &self.settings,
             server: &self.shared.server,
         };
         match client.state() {
-            ClientState::Idle if survives => client.lose_backend(in_transaction),
+            ClientState::Idle if survives => client.lose_backend(in_transaction, doubt),
             // It waits behind what is read back, or for its turn.
             ClientState::Restoring | ClientState::Waiting
                 if survives && (keeps || client.state() == ClientState::Waiting) =>
             {
-                client.lose_backend(in_transaction);
+                client.lose_backend(in_transaction, doubt);
                 client.pins.forget_plan();
                 self.waiters().forget(owner);
                 self.return_to_idle(owner);
@@ -438,5 +441,145 @@ impl<N: Net> Group<N> {
             false => self.clients.close_later(owner),
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::InFlight;
+    use crate::client::Handled;
+    use crate::cluster::Cluster;
+    use crate::group::scripted::{Scripted, shared};
+    use crate::group::tests::{NOW, bound, group};
+    use session::reply_summary::ReplySummary;
+    use session::statement::{Statement, Untracked};
+    use sql::classify::classify;
+    use sql::lex::LexMode;
+    use std::sync::Arc;
+    use wire::command::ReplyShape;
+    use wire::status::{AUTOCOMMIT, IN_TRANS};
+
+    type Within = (Group<Scripted>, ClientId, BackendId);
+
+    fn runs((group, key, backend_id): &mut Within, sql: &str) {
+        let client = group.clients.get_mut(*key).unwrap();
+        client.statement = Statement {
+            untracked: Untracked::by(&classify(sql.as_bytes(), LexMode::default())),
+            ..Statement::plain(ReplyShape::Results)
+        };
+        assert!(client.change_state(ClientState::Running, NOW));
+        let command = InFlight::own(Some(*key), Purpose::Statement, ReplyShape::Results);
+        group.backends.get_mut(*backend_id).unwrap().expect(command);
+    }
+
+    fn answer((group, _, backend_id): &mut Within, error: Option<u16>, status: Option<u16>) {
+        let reply = ReplySummary {
+            error: error.map(|code| (code, String::new())),
+            status,
+            ..ReplySummary::default()
+        };
+        group.backends.get_mut(*backend_id).unwrap().hear(reply);
+        group.finish(*backend_id);
+        group.settle(*backend_id);
+    }
+
+    /// A client of a cluster whose statement has failed within a transaction; its conditions are
+    /// being read back.
+    fn behind_error(sql: &str, code: u16) -> Within {
+        let mut group = group();
+        let mut shared = shared("");
+        shared.cluster = Some(Cluster::of_tests(""));
+        group.shared = Arc::new(shared);
+        let (key, backend_id) = bound(&mut group);
+        let mut within = (group, key, backend_id);
+        runs(&mut within, "INSERT INTO t VALUES (1)");
+        answer(&mut within, None, Some(AUTOCOMMIT | IN_TRANS));
+        runs(&mut within, sql);
+        answer(&mut within, Some(code), None);
+        let backend = within.0.backends.get(backend_id).unwrap();
+        assert_eq!(backend.flight()[0].purpose, ForSession::Warnings.into());
+        within
+    }
+
+    /// Refusal that the next statement gets once the backend is lost.
+    fn told((mut group, key, backend_id): Within) -> Option<Refusal> {
+        group.lose(backend_id, "it is gone");
+        group.clients.get_mut(key).unwrap().take_lost_transaction()
+    }
+
+    fn is_in_doubt(refusal: Option<Refusal>) -> bool {
+        match refusal {
+            Some(Refusal::BackendLost(_)) => true,
+            Some(Refusal::TransactionLost) => false,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_a_failed_statement_may_have_committed_is_not_said_to_have_no_effect() {
+        for (sql, code, in_doubt) in [
+            ("CREATE TABLE t (a INT)", 1050, true),
+            ("ALTER TABLE t ADD a INT", 1317, true),
+            ("LOCK TABLES t READ", 1146, true),
+            ("GRANT SELECT ON t TO a", 1410, true),
+            ("CALL p()", 1213, true),
+            ("COMMIT", 1180, true),
+            ("SET autocommit = 1", 1180, true),
+            (
+                "INSERT INTO t VALUES (2); CREATE TABLE t (a INT)",
+                1050,
+                true,
+            ),
+            ("EXECUTE s", 1050, true),
+            ("INSERT INTO t VALUES (1)", 1062, false),
+            ("INSERT INTO t VALUES (1)", 1213, false),
+            ("UPDATE t SET a = 1", 1317, false),
+        ] {
+            let refusal = told(behind_error(sql, code));
+            assert_eq!(is_in_doubt(refusal), in_doubt, "{sql}: {code}");
+        }
+    }
+
+    #[test]
+    fn what_the_server_has_told_since_counts() {
+        let mut open = behind_error("CREATE TABLE t (a INT)", 1050);
+        answer(&mut open, None, Some(AUTOCOMMIT | IN_TRANS));
+        assert!(!is_in_doubt(told(open)));
+        let mut ended = behind_error("CREATE TABLE t (a INT)", 1050);
+        answer(&mut ended, None, Some(AUTOCOMMIT));
+        assert_eq!(told(ended), None);
+        let mut untold = behind_error("CREATE TABLE t (a INT)", 1050);
+        answer(&mut untold, Some(1317), None);
+        assert!(is_in_doubt(told(untold)));
+    }
+
+    #[test]
+    fn a_statement_behind_an_error_may_have_run_outside_of_the_transaction() {
+        for (sql, code) in [
+            ("CREATE TABLE t (a INT)", 1050),
+            ("INSERT INTO t VALUES (1)", 1213),
+        ] {
+            let mut within = behind_error(sql, code);
+            runs(&mut within, "INSERT INTO t VALUES (2)");
+            let (mut group, _, backend_id) = within;
+            group.net.written.clear();
+            group.lose(backend_id, "it is gone");
+            let heard = String::from_utf8_lossy(&group.net.written).into_owned();
+            assert!(heard.contains("took effect is unknown"), "{sql}: {heard}");
+        }
+    }
+
+    #[test]
+    fn no_status_is_answered_before_the_server_has_told_it() {
+        // COM_PING, COM_STMT_RESET and COM_PROCESS_KILL.
+        for command in [
+            &b"\x01\0\0\0\x0e"[..],
+            b"\x05\0\0\0\x1a\x01\0\0\0",
+            b"\x05\0\0\0\x0c\x63\0\0\0",
+        ] {
+            let (mut group, key, _) = behind_error("CREATE TABLE t (a INT)", 1050);
+            assert_eq!(group.on_command(key, command), Handled::Kept, "{command:?}");
+        }
     }
 }

@@ -231,7 +231,7 @@ impl<N: Net> Group<N> {
         let pinned = client.is_held() || modified;
         client.pins = Pins::default();
         client.take_interruption();
-        client.forget_lost_transaction();
+        client.take_lost_transaction();
         client.allow_pipelining();
         client.prepared = None;
         client.last.start_over();

@@ -20,6 +20,7 @@ use reactor::Net;
 use session::last_gtid::may_have_written;
 use session::own_writes::OwnWrites;
 use session::reply_summary::ReplySummary;
+use session::transaction::Doubt;
 use wire::errors::refuses_writes;
 
 /// Reason why the rest of a reply does not come. Who is pipelined has no transaction, and keeps
@@ -27,6 +28,7 @@ use wire::errors::refuses_writes;
 const ABORTED: Loss<'_> = Loss {
     why: "a statement that was sent behind this one had its connection closed",
     in_transaction: false,
+    doubt: Doubt::None,
     served: false,
     amid_packet: true,
     cause: LossCause::Ended,
@@ -36,6 +38,7 @@ const ABORTED: Loss<'_> = Loss {
 const CHANGED: Loss<'_> = Loss {
     why: "a statement of another client that had begun there has changed the session",
     in_transaction: false,
+    doubt: Doubt::None,
     served: true,
     amid_packet: false,
     cause: LossCause::Ended,
@@ -201,6 +204,7 @@ impl<N: Net> Group<N> {
         }
         let changed = Loss {
             in_transaction: backend.in_transaction(),
+            doubt: backend.transaction.doubt(),
             ..CHANGED
         };
         let keeper = backend.client().filter(|_| owner.is_none());
