@@ -37,7 +37,10 @@ use wire::command::Command;
 
 /// Commands that the pool answers itself, with the session's status.
 pub(crate) fn is_answered_here(command: Command) -> bool {
-    matches!(command, Command::Ping | Command::SetOption)
+    matches!(
+        command,
+        Command::Ping | Command::SetOption | Command::StmtReset
+    )
 }
 
 /// True if a client keeps a backend that alone knows how many conditions its last error has left:
@@ -120,7 +123,7 @@ impl<N: Net> Group<N> {
         };
         let byte = payload.first().copied().unwrap_or(0);
         let Some(command) = Command::from_byte(byte) else {
-            if self.awaits_conditions(key, is_uncounted) {
+            if self.awaits_answers(key) {
                 return self.waiters().wait_outside(key);
             }
             self.counts.refused += 1;
@@ -199,40 +202,32 @@ impl<N: Net> Group<N> {
     /// True if the pool cannot carry out a command before it knows what it asks just now.
     fn needs_read_back(&mut self, key: ClientId, command: Command) -> bool {
         let starts_over = matches!(command, Command::ResetConnection | Command::ChangeUser);
-        if (starts_over || is_answered_here(command))
-            && let Some(view) = self.client_view(key)
-            && (view.is_being_asked(ForSession::Reports(true))
-                || starts_over && view.is_reading(Properties::ROLE))
-        {
-            return true;
-        }
         match command {
-            _ if starts_over => (self.client_view(key)).is_some_and(|view| view.is_counting()),
-            // Behind an error the server's answer tells the status, which these tell. MySQL's OK of
-            // COM_INIT_DB counts the conditions before it.
-            Command::InitDb if self.shared.server.flavour.is_mysql() => {
-                self.awaits_conditions(key, is_uncounted)
-            }
-            _ if is_answered_here(command) => self.awaits_conditions(key, is_uncounted),
+            _ if starts_over => self.client_view(key).is_some_and(|view| {
+                let reports = view.is_being_asked(ForSession::Reports(true));
+                reports || view.is_reading(Properties::ROLE) || view.is_counting()
+            }),
+            // MySQL's OK of COM_INIT_DB counts the conditions before it.
+            Command::InitDb if self.shared.server.flavour.is_mysql() => self.awaits_answers(key),
+            _ if is_answered_here(command) => self.awaits_answers(key),
             _ => false,
         }
     }
 
-    /// True if the conditions of a client's last statement are being read back, or are asked for
-    /// now: where its backend alone has them, and they are `wanted` of such a client.
-    pub(crate) fn awaits_conditions(
-        &mut self,
-        key: ClientId,
-        wanted: impl Fn(&Client<N::Sock>) -> bool,
-    ) -> bool {
+    /// True if what the pool's own answer would tell of a client is not known before its questions
+    /// are answered: they are under way, or the conditions behind an error, which its backend alone
+    /// has, are asked for now.
+    pub(crate) fn awaits_answers(&mut self, key: ClientId) -> bool {
         let Some(view) = self.client_view(key) else {
             return false;
         };
-        if view.is_being_asked(ForSession::Warnings) {
+        if view.is_being_asked(ForSession::Warnings)
+            || view.is_being_asked(ForSession::Reports(true))
+        {
             return true;
         }
         let client = view.client;
-        let asks = client.last.pending.warnings && wanted(client);
+        let asks = client.last.pending.warnings && is_uncounted(client);
         let backend = client.backend().filter(|_| asks);
         let Some((backend, mut pair)) = backend.and_then(|l| Some((l, self.pair(key, l)?))) else {
             return false;

@@ -39,6 +39,9 @@ impl<N: Net> Group<N> {
         let Some(kill) = kill else {
             return self.answers().refuse_counted(key, &Refusal::Kill);
         };
+        if self.awaits_answers(key) {
+            return self.waiters().wait_outside(key);
+        }
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };

@@ -126,6 +126,7 @@ impl<N: Net> Group<N> {
     ) -> Handled {
         match plan {
             None => Handled::Used,
+            Some(Plan::Reply(_)) if self.awaits_answers(key) => self.waiters().wait_outside(key),
             Some(Plan::Reply(reply)) => self.reply_locally(key, reply, &judged),
             Some(Plan::Kill(kill)) => self.on_kill(key, message, kill),
             Some(Plan::Refuse(refusal)) => {
