@@ -25,8 +25,9 @@ class Pool:
     def __init__(self, scene, name, port):
         self.scene, self.name, self.port, self.http, self.console = scene, name, port, port + 1, port + 2
         self.file = scene.folder / f"{name}.toml"
+        # The second address is one of those that the names of scripts/pools.sh have.
         self.file.write_text(f'''
-listen = ["127.0.0.1:{self.port}"]
+listen = ["127.0.0.1:{self.port}", "127.0.1.{'abc'.index(name) + 1}:{scene.named_port}"]
 http = "127.0.0.1:{self.http}"
 backends_max = {scene.args.backends}
 groups = 2
@@ -71,6 +72,13 @@ password = "app"
             return [tuple(int(value) for value in row) for row in cursor.fetchall()]
 
 
+    def clients(self):
+        connection = pymysql.connect(host="127.0.0.1", port=self.console, user="admin", password="admin")
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SELECT SUM(clients) FROM `groups`")
+            return int(cursor.fetchone()[0])
+
+
 def until(what, is_so):
     end = time.monotonic() + LIMIT
     while not is_so():
@@ -83,6 +91,7 @@ class Scene:
     def __init__(self, args):
         self.args = args
         self.folder = pathlib.Path(args.folder)
+        self.named_port = 24000 + os.getpid() % 1000
         self.children, self.over = [], threading.Event()
         self.phase = "start"
         self.most = collections.Counter()
@@ -104,15 +113,15 @@ class Scene:
                 cursor.execute("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'app'")
                 self.most[self.phase] = max(self.most[self.phase], cursor.fetchone()[0])
 
-    def transfer(self, seed):
+    def transfer(self, seed, host, port):
         """A client of the bank: a transfer with its line in the ledger, again and again."""
         dice, number, connection = random.Random(seed), 0, None
         while not self.over.is_set():
             tag, number, asked = f"{seed}-{number}", number + 1, False
             try:
                 connection = connection or pymysql.connect(
-                    host="127.0.0.1", port=self.haproxy, user="app", password="app",
-                    database="sbtest", read_timeout=40)
+                    host=host, port=port, user="app", password="app", database="sbtest",
+                    connect_timeout=5, read_timeout=40)
                 one, two = dice.sample(range(ACCOUNTS), 2)
                 with connection.cursor() as cursor:
                     connection.begin()
@@ -186,29 +195,53 @@ listen mysql
         yield self.load("load", [
             self.args.onramp, "load", "oltp_point_select", "run", "--target",
             f"mysql://app:app@127.0.0.1:{port}/sbtest", "--table-size", 10000, "--connections",
-            total - 160, "--time", seconds, "--rate", 400, "--live", "never",
+            total - 180, "--time", seconds, "--rate", 400, "--live", "never",
             "--ignore-errors", "all"], seconds)
         yield self.load("sysbench", [
             "sysbench", "oltp_read_write", "--db-driver=mysql", "--mysql-host=127.0.0.1",
             f"--mysql-port={port}", "--mysql-user=app", "--mysql-password=app", "--mysql-db=sbtest",
             "--tables=1", "--table-size=10000", "--threads=100", f"--time={seconds}", "--rate=100",
-            "--mysql-ignore-errors=all", "run"], seconds)
+            # It dies of a signal where it connects again with prepared statements.
+            "--mysql-ignore-errors=all", "--db-ps-mode=disable", "run"], seconds)
         jars = next((it for it in (pathlib.Path("target/drivers/jdbc/lib"),) if it.is_dir()), None)
         if not jars or not shutil.which("java"):
             print("skipped: HikariCP: scripts/drivers.sh fetches it", flush=True)
             return
         several = ",".join(f"127.0.0.1:{it.port}" for it in pools)
         for name, url in (("hikari", f"jdbc:mariadb://127.0.0.1:{port}/sbtest"),
-                          ("hikari-list", f"jdbc:mariadb:loadbalance://{several}/sbtest")):
+                          ("hikari-list", f"jdbc:mariadb:loadbalance://{several}/sbtest"),
+                          ("hikari-name", f"jdbc:mysql://pools2:{self.named_port}/sbtest"
+                                          "?connectTimeout=5000&socketTimeout=40000")):
             yield self.load(name, ["java", "-cp", f"{jars}/*", "tests/drivers/jdbc/Hikari.java", url,
                                    20, seconds], seconds)
 
     def show_shares(self, pools):
-        """Five seconds after a change: what each pool holds beside its share, and its demand."""
-        time.sleep(5)
-        for it in pools:
-            rows = [row for row in it.fleet() if row[0] == 1]
-            print(f"  {it.name}: demand {rows[0][1]}, holds {rows[0][2]}, share {rows[0][3]}", flush=True)
+        """What each pool has five seconds after each change of a demand that is known: clients
+        without a pause, whose statements sleep at the server, straight at each."""
+        (self.folder / "sleep.lua").write_text('''
+function thread_init() con = sysbench.sql.driver():connect() end
+function event() con:query("SELECT SLEEP(0.05)") end
+''')
+        for clients in ((60, 30, 10), (10, 60, 30), (30, 30, 30)):
+            clients = clients[:len(pools)]
+            self.phase = f"{len(pools)} pools with {clients} clients"
+            loads = [self.load("sleep", [
+                self.args.onramp, "load", self.folder / "sleep.lua", "run", "--target",
+                f"mysql://app:app@127.0.0.1:{it.port}/sbtest", "--connections", number, "--time", 7,
+                "--live", "never"], 7)[0] for it, number in zip(pools, clients)]
+            time.sleep(5)
+            held = [next(row[2] for row in it.fleet() if row[0] == 1) for it in pools]
+            fair = [self.args.backends * number / sum(clients) for number in clients]
+            print(f"{self.phase}: {held} backends, {[round(it, 1) for it in fair]} by demand", flush=True)
+            off = [abs(one - other) for one, other in zip(held, fair)]
+            assert all(it <= max(1, other / 10) for it, other in zip(off, fair)), "shares are off"
+            for child in loads:
+                assert child.wait() == 0, (self.folder / "sleep.out").read_text()
+
+    def show_connections(self, pools):
+        """How many clients there are of each pool, of those that were to connect."""
+        counts = {it.name: it.clients() for it in pools}
+        print(f"  clients {counts}: {sum(counts.values())} of {self.args.connections}", flush=True)
 
     def act(self, words, act):
         self.phase = words
@@ -218,17 +251,20 @@ listen mysql
 
     def show(self, pools):
         one, two = pools[:2]
+        self.show_shares(pools)
         self.phase = f"{len(pools)} pools"
         seconds = 5 + 7 * self.args.seconds + 25
         loads = list(self.loads(pools, seconds))
-        clients = [threading.Thread(target=self.transfer, args=(f"{len(pools)}.{n}",)) for n in range(20)]
+        ways = [("127.0.0.1", self.haproxy), *((f"pools{n}", self.named_port) for n in range(3))]
+        clients = [threading.Thread(target=self.transfer, args=(f"{len(pools)}.{n}", *ways[n % 4]))
+                   for n in range(20)]
         [it.start() for it in clients]
         print(f"{len(pools)} pools under load", flush=True)
-        self.show_shares(pools)
+        time.sleep(5)
+        self.show_connections(pools)
         self.act("one is killed", one.process.kill)
         one.process.wait()
         self.act("it is started again", one.start)
-        self.show_shares(pools)
         self.act("one is stopped", lambda: os.kill(two.pid, signal.SIGSTOP))
         self.act("it goes on", lambda: os.kill(two.pid, signal.SIGCONT))
         self.act("one is upgraded", lambda: self.upgrade(two))
@@ -239,9 +275,10 @@ listen mysql
         for child, name in loads:
             child.wait()
             text = (self.folder / f"{name}.out").read_text().strip().splitlines()
-            told = [it.strip() for it in text if any(
-                word in it for word in ("transactions", "ignored errors", "errors", "reconnects", "failed"))]
-            print(f"  {name}, exit status {child.returncode}: {'; '.join(told[-4:] or text[-2:])}", flush=True)
+            words = ("transactions", "ignored errors", "errors", "reconnects", "failed")
+            told = [it.strip() for it in text if any(word in it for word in words)]
+            print(f"  {name}: {'; '.join(told[-4:] or text[-2:])}", flush=True)
+            assert child.returncode == 0, f"{name}, exit status {child.returncode}: {text[:20]}"
             (self.folder / f"{name}.out").unlink()
         self.over.set()
         [it.join() for it in clients]
