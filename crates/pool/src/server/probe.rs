@@ -151,7 +151,17 @@ pub(crate) struct Connection {
     /// Time for which an answer is waited for.
     longest: Duration,
     /// Its socket, so that another thread can end it.
-    _socket: Option<Arc<OwnedFd>>,
+    socket: Option<Arc<OwnedFd>>,
+}
+
+/// Ends it at the server too: threads with tables of their own have copies of a descriptor that
+/// was there before them.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            let _ = reactor::socket::shut_down(socket);
+        }
+    }
 }
 
 /// Asks the server at `upstream`, with the account of `key`, within the settings' time for a dial
@@ -302,13 +312,11 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
     let (at, socket) = upstream
         .connect(settings.backend_keepalive(), longest)
         .map_err(ProbeError::unreached)?;
-    let cannot = |error| ProbeError::passing(format!("cannot use a connection: {error}"));
-    let shared = upstream.is_writer().then(|| socket.try_clone());
-    let shared = shared.transpose().map_err(cannot)?.map(Arc::new);
-    if let Some(socket) = &shared {
+    let connection = Connection::over(at, socket, settings, longest)?;
+    if let Some(socket) = connection.socket.as_ref().filter(|_| upstream.is_writer()) {
         upstream.end_with_writer(socket);
     }
-    Connection::over(at, socket, settings, longest, shared)
+    Ok(connection)
 }
 
 /// Words for a failure on a blocking socket. A time limit on one shows itself as EAGAIN, whose
@@ -400,7 +408,7 @@ pub(crate) fn log_in_at(
         },
         false => ProbeError::unreached(failure.why),
     })?;
-    let mut connection = Connection::over(at, socket, settings, longest, None)?;
+    let mut connection = Connection::over(at, socket, settings, longest)?;
     let (user, password) = settings.monitor_account();
     let greeting = connection.log_in(&PoolKey::to_ask(user, password), COLLATION)?;
     connection.query(OWN_SESSION)?;
@@ -413,9 +421,9 @@ impl Connection {
         socket: OwnedFd,
         settings: &Settings,
         longest: Duration,
-        shared: Option<Arc<OwnedFd>>,
     ) -> Result<Connection, ProbeError> {
         let cannot = |error| ProbeError::passing(format!("cannot use a connection: {error}"));
+        let shared = Arc::new(socket.try_clone().map_err(cannot)?);
         let mut stream = into_stream(&at, socket, longest).map_err(cannot)?;
         // The pool asks for itself.
         let header = settings.backend_proxy.header(None);
@@ -425,7 +433,7 @@ impl Connection {
             connection: blocking::Connection::new(stream),
             tls: Some(settings.backend_tls.clone()),
             longest,
-            _socket: shared,
+            socket: Some(shared),
         })
     }
 
@@ -634,7 +642,7 @@ mod tests {
             connection: blocking::Connection::new(Box::new(Said(std::io::Cursor::new(said)))),
             tls: None,
             longest: Duration::MAX,
-            _socket: None,
+            socket: None,
         };
         let error = connection.query("SELECT much").unwrap_err();
         assert_eq!(error.fault, Fault::TooLong);
@@ -688,6 +696,22 @@ mod tests {
     }
 
     #[test]
+    fn the_server_finds_the_end_of_a_connection_of_which_there_is_a_copy() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let copy = ours.try_clone().unwrap();
+        let settings = crate::group::scripted::shared("").settings();
+        let at = Arc::new(Address::Unix("/s.sock".into()));
+        drop(Connection::over(
+            at,
+            ours.into(),
+            &settings,
+            Duration::from_secs(1),
+        ));
+        assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
+        drop(copy);
+    }
+
+    #[test]
     fn a_server_that_says_nothing_gave_no_answer_in_time() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let longest = Duration::from_millis(20);
@@ -697,7 +721,7 @@ mod tests {
             at: Arc::new(at),
             tls: None,
             longest,
-            _socket: None,
+            socket: None,
         };
         let error = connection.query("SELECT 1").unwrap_err();
         assert_eq!(error.why, "from the server: no answer within 20 ms");
