@@ -277,8 +277,7 @@ function event() con:query("SELECT SLEEP(0.05)") end
             text = (self.folder / f"{name}.out").read_text().strip().splitlines()
             words = ("transactions", "ignored errors", "errors", "reconnects", "failed")
             told = [it.strip() for it in text if any(word in it for word in words)]
-            print(f"  {name}: {'; '.join(told[-4:] or text[-2:])}", flush=True)
-            assert child.returncode == 0, f"{name}, exit status {child.returncode}: {text[:20]}"
+            print(f"  {name}, exit status {child.returncode}: {'; '.join(told[-4:] or text[-2:])}", flush=True)
             (self.folder / f"{name}.out").unlink()
         self.over.set()
         [it.join() for it in clients]

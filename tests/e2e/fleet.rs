@@ -163,6 +163,51 @@ fn pools_of_a_fleet_never_have_more_than_one_alone() {
 }
 
 #[test]
+fn a_pool_that_is_cut_off_from_the_server_keeps_what_the_server_has_of_it() {
+    for real in own_servers(&[]) {
+        prepare(&real);
+        real.execute(&[&format!(
+            "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS {LIMIT}"
+        )]);
+        let proxy = Proxy::start(([127, 0, 0, 1], real.port()).into());
+        let (ends, most) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| count(&real, &ends, &most));
+            let one = start(&real, "one", "");
+            let two = start_at(&proxy.address, &real, "two", "");
+            let (mut first, mut second) = (console(&one), console(&two));
+            load(scope, &one, 20, &ends);
+            load(scope, &two, 20, &ends);
+            let evenly = |all: &[(usize, usize, usize)]| {
+                all.iter()
+                    .all(|seen| (7..=9).contains(&seen.0) && seen.2 == 2)
+            };
+            await_all("two", &mut [&mut first, &mut second], evenly);
+            // Whatever either says comes nowhere, and the server hears of no end.
+            proxy.go_wrong(At::Said(b"SELECT"), Passes::Nothing, Wrong::Silent);
+            two.wait_for("fleet-lost").unwrap();
+            await_all("one alone", &mut [&mut first], |all| all[0].2 == 1);
+            let mut client = login(&one.address, &app());
+            (0..100).for_each(|_| _ = client.must("SELECT SLEEP(0.02)"));
+            proxy.mend();
+            two.wait_for("fleet-back").unwrap();
+            await_all("two again", &mut [&mut first, &mut second], |all| {
+                all.iter().all(|seen| seen.0 > 0 && seen.2 == 2)
+            });
+            assert_eq!(login(&two.address, &app()).value("SELECT 7"), "7");
+            ends.store(true, Ordering::SeqCst);
+            send(&two, Signal::KILL);
+            for pool in [one, two] {
+                assert!(!pool.said().contains("1226"), "{}", pool.said());
+            }
+        });
+        let most = most.into_inner();
+        println!("at most {most} of {LIMIT}");
+        assert!(most <= LIMIT, "{most}");
+    }
+}
+
+#[test]
 fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
     for real in own_servers(&[]) {
         prepare(&real);
@@ -191,12 +236,24 @@ fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
         assert_eq!(other.failure(&format!("KILL {theirs}")).code, 1095);
         let nobody: u32 = theirs.parse::<u32>().unwrap() + 1000;
         assert_eq!(here.failure(&format!("KILL {nobody}")).code, 1094);
-        let seat = two.value("SELECT seat FROM fleet WHERE is_self = 1");
-        let refused = one.failure(&format!("KILL {theirs}"));
-        says(&refused.message, &format!("seat {seat} in SHOW FLEET"));
         here.must(&format!("KILL {theirs}"));
         assert!(there.query("SELECT 1").is_err());
         assert_eq!(here.value("SELECT CONNECTION_ID()"), mine);
+        // An administrator ends anybody's, of any pool.
+        let others = other.value("SELECT CONNECTION_ID()");
+        other
+            .send(&[(wire::command::Command::Query, b"SELECT SLEEP(60)")])
+            .unwrap();
+        await_blocked(&mut real.admin(), &other, "SELECT SLEEP(60)");
+        two.must(&format!("KILL QUERY {others}"));
+        other.receive().unwrap();
+        assert_eq!(other.value("SELECT CONNECTION_ID()"), others);
+        two.must(&format!("KILL {others}"));
+        assert!(other.query("SELECT 1").is_err());
+        pools[0].wait_for("said at another pool's console").unwrap();
+        assert_eq!(here.value("SELECT CONNECTION_ID()"), mine);
+        let refused = two.failure(&format!("KILL {nobody}"));
+        says(&refused.message, "SHOW CLIENTS of each pool of the fleet");
     }
 }
 

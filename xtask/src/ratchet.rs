@@ -56,9 +56,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 135_895, Loosely),
-    ("product lines of pool, session and sql", 75_192, Loosely),
-    ("lines of end-to-end tests", 30_094, Loosely),
+    ("product lines", 136_017, Loosely),
+    ("product lines of pool, session and sql", 75_262, Loosely),
+    ("lines of end-to-end tests", 30_151, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

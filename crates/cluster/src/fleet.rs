@@ -5,7 +5,8 @@
 //! mechanism: a limit of N is N *units*, and each unit is two named locks on the server. A pool
 //! holds the [`Lock::Claim`] of a unit on a connection of its own before it opens a backend for
 //! it; the backend itself holds the unit's [`Lock::Witness`] from its login to its end. A pool
-//! claims only a unit of which it has seen both free for a while. Each pool also holds a
+//! claims only a unit of which it has seen both free, and uses it once it has held the claim for a
+//! while and the witness is free still. Each pool also holds a
 //! [`Lock::Seat`], and tells numbers (its demand, its limit, a KILL) by their binary digits, each
 //! of which is a lock ([`Lock::Digit`]). A [`Member`] asks in rounds who holds what, and decides
 //! by one pure function for all ([`shares`]) what it gives up and takes. It reads no clock and
@@ -24,14 +25,20 @@ mod kills;
 mod member;
 mod units;
 
-pub use kills::{KillAnswer, RemoteKill};
+pub use kills::{ANYBODY, KillAnswer, RemoteKill};
 pub use member::{LIMIT_LOCKS_MAX, Member, Need, Plan, SeatView};
+use std::time::Duration;
 pub use units::Units;
 
 /// Pools of a fleet: their numbers are six bits of a client's id.
 pub const SEATS_MAX: u8 = 64;
 /// Units of a limit: each is asked for four times a second by each pool.
 pub const UNITS_MAX: usize = 4096;
+/// A pool opens backends for so long behind an answer of the server: its claims may be gone since.
+pub const FRESH: Duration = Duration::from_millis(500);
+/// A unit is used once its claim was held for so long, and its witness is free still: a pool that
+/// has lost it opens no backend for it any more, and one that it opened last has logged in.
+const HELD_FOR: Duration = Duration::from_millis(600);
 /// Binary digits of a demand and a limit.
 const DIGITS: u8 = 16;
 
@@ -110,6 +117,16 @@ impl Op {
             Op::Release(lock) => format!("RELEASE_LOCK('{}')", lock.name(fleet)),
             Op::Holder(lock) => format!("IS_USED_LOCK('{}')", lock.name(fleet)),
         }
+    }
+}
+
+/// Demand that a pool tells: it follows what the pool could use by a quarter a round. A unit that
+/// moves is nobody's for most of a second, which a swing is not worth.
+#[must_use]
+pub fn told_demand(before: u32, now: u32) -> u32 {
+    match now > before {
+        true => before + (now - before).div_ceil(4),
+        false => before - (before - now).div_ceil(4),
     }
 }
 

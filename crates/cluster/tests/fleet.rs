@@ -3,9 +3,10 @@
 //! The server's side is the truth: locks end with their connections, and a connection ends late
 //! when its pool was killed in a statement. At no step is there a unit with connections of two
 //! pools, or more units than the limit; when all is calm again the shares follow demand within
-//! twenty rounds, which are five seconds. `ONRAMP_SEEDS` runs more. Not drawn: a pool that is
-//! stopped between the login of a backend and its first statement, and whose own connection is
-//! ended then.
+//! twenty rounds, which are five seconds. A pool learns with its next question that its own
+//! connection is gone, and opens backends until then. `ONRAMP_SEEDS` runs more. Not drawn: a pool
+//! that is stopped between the login of a backend and its first statement, or takes longer for it
+//! than [`FRESH`] leaves, and whose own connection is ended then.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,14 +14,19 @@
 mod random;
 
 use cluster::fleet::{
-    KillAnswer, LIMIT_LOCKS_MAX, Lock, Member, Need, Op, Plan, RemoteKill, Resource, SEATS_MAX,
-    UNITS_MAX, Units, shares,
+    FRESH, KillAnswer, LIMIT_LOCKS_MAX, Lock, Member, Need, Op, Plan, RemoteKill, Resource,
+    SEATS_MAX, UNITS_MAX, Units, shares, told_demand,
 };
 use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 const ALL: Resource = Resource(0);
 const FLOOR: u32 = 2;
+/// Time of a step, between two rounds, and between those of a pool that has nothing.
+const STEP: Duration = Duration::from_millis(10);
+const REST: u64 = 25;
+const SHORT_REST: u64 = 10;
 
 /// A connection to the server.
 struct Connection {
@@ -37,6 +43,8 @@ struct Server {
     locks: BTreeMap<Lock, u64>,
     connections: BTreeMap<u64, Connection>,
     last: u64,
+    /// The moment, where there are rounds without a world.
+    now: Duration,
 }
 
 impl Server {
@@ -81,6 +89,7 @@ struct Work {
     ops: Vec<Op>,
     answers: Vec<Option<u64>>,
     is_survey: bool,
+    begun: Duration,
 }
 
 struct Pool {
@@ -92,8 +101,12 @@ struct Pool {
     used: BTreeMap<u32, u64>,
     total: u32,
     demand: u32,
+    told: u32,
     stopped: bool,
     rounds: u32,
+    /// Step of its next round, and of the last answer.
+    rests_until: u64,
+    vouched_at: Option<u64>,
     plan: Plan,
     heard: Vec<((u8, u8), RemoteKill)>,
     killed: Option<Option<KillAnswer>>,
@@ -133,14 +146,21 @@ impl World {
             used: BTreeMap::new(),
             total: 0,
             demand: u32::try_from(self.random.below(60)).unwrap(),
+            told: 0,
             stopped: false,
             rounds: 0,
+            rests_until: 0,
+            vouched_at: None,
             plan: Plan::default(),
             heard: Vec::new(),
             killed: None,
         };
         self.pools.insert(self.started, pool);
         self.started += 1;
+    }
+
+    fn now(&self) -> Duration {
+        STEP * u32::try_from(self.step).unwrap()
     }
 
     fn pick(&mut self) -> Option<usize> {
@@ -212,10 +232,19 @@ impl World {
 
     /// Some commands of a pool's round, and something of its backends.
     fn turn(&mut self, key: usize) {
-        let pool = self.pools.get_mut(&key).unwrap();
+        let pool = &self.pools[&key];
         if pool.stopped {
             return;
         }
+        if self.step >= pool.rests_until {
+            self.ask(key);
+        }
+        self.backends(key);
+    }
+
+    fn ask(&mut self, key: usize) {
+        let begun = self.now();
+        let pool = self.pools.get_mut(&key).unwrap();
         let alive = |id: &u64| self.server.connections.contains_key(id);
         if !pool.connection.as_ref().is_some_and(alive) {
             pool.work = None;
@@ -226,11 +255,14 @@ impl World {
             pool.total = pool.units.unclaimed();
         }
         let id = pool.connection.unwrap();
+        if pool.work.is_none() {
+            pool.told = told_demand(pool.told, pool.demand);
+        }
         let need = Need {
             resource: ALL,
             limit: self.limit,
             floor: FLOOR,
-            demand: pool.demand,
+            demand: pool.told,
             used: pool.units.used().clone(),
         };
         let needs = [need];
@@ -243,7 +275,9 @@ impl World {
                 .collect(),
             answers: Vec::new(),
             is_survey: true,
+            begun,
         });
+        pool.vouched_at = Some(self.step);
         let some = 1 + self.random.index(400);
         while work.answers.len() < work.ops.len().min(work.answers.len() + some) {
             let op = work.ops[work.answers.len()];
@@ -256,18 +290,19 @@ impl World {
             let work = pool.work.take().unwrap();
             self.go_on(key, &needs, &work);
         }
-        self.backends(key);
     }
 
     fn go_on(&mut self, key: usize, needs: &[Need], work: &Work) {
+        let now = self.now();
         let pool = self.pools.get_mut(&key).unwrap();
         if work.is_survey {
             let lock = |op: &Op| match op {
                 Op::Get(lock) | Op::Release(lock) | Op::Holder(lock) => *lock,
             };
             let locks: Vec<Lock> = work.ops.iter().map(lock).collect();
-            let mut plan = pool.member.decide(needs, &locks, &work.answers);
+            let mut plan = pool.member.decide(work.begun, needs, &locks, &work.answers);
             let mut ops = std::mem::take(&mut plan.ops);
+            (plan.new.iter()).for_each(|(_, unit)| pool.units.claim(*unit));
             pool.total = pool.member.total(ALL) + pool.units.unclaimed();
             for (of, count) in &plan.release {
                 for unit in pool.units.withdraw(*count) {
@@ -278,22 +313,23 @@ impl World {
             pool.killed = plan.killed.or(pool.killed);
             pool.plan = plan;
             pool.rounds += 1;
-            let (answers, is_survey) = (Vec::new(), false);
+            let (answers, is_survey, begun) = (Vec::new(), false, now);
             pool.work = Some(Work {
                 ops,
                 answers,
                 is_survey,
+                begun,
             });
             return;
         }
-        let used = pool.units.used();
-        let is_used = |_, unit| used.contains(&unit);
-        let (new, undo) = pool.member.done(&work.ops, &work.answers, is_used);
-        new.iter().for_each(|(_, unit)| pool.units.claim(*unit));
-        for op in undo {
-            self.server.run(pool.connection.unwrap(), op);
-        }
+        pool.member.done(now, &work.ops, &work.answers);
         pool.total = pool.member.total(ALL) + pool.units.unclaimed();
+        let rest = if pool.member.total(ALL) == 0 {
+            SHORT_REST
+        } else {
+            REST
+        };
+        pool.rests_until = self.step + rest;
     }
 
     fn backends(&mut self, key: usize) {
@@ -327,10 +363,22 @@ impl World {
             let is_there = self.server.locks.contains_key(&Lock::Witness(ALL, unit));
             pool.units.looked(unit, is_there);
         }
+        let is_fresh = |at| STEP * u32::try_from(self.step - at).unwrap() < FRESH;
         if used < pool.total.min(pool.demand) {
-            if let Some(unit) = pool.units.take() {
+            if pool.vouched_at.is_some_and(is_fresh)
+                && let Some(unit) = pool.units.take()
+            {
                 let id = self.server.connect(key, Some(unit));
                 pool.used.insert(unit, id);
+                let own = pool
+                    .connection
+                    .filter(|it| self.server.connections.contains_key(it));
+                if own.is_none()
+                    && self.server.run(id, Op::Get(Lock::Witness(ALL, unit))) == Some(1)
+                {
+                    // Its login takes less than what FRESH leaves.
+                    self.server.connections.get_mut(&id).unwrap().has_witness = true;
+                }
             }
         } else if (used > pool.total || used > pool.demand && self.random.below(20) == 0)
             && let Some((unit, id)) = pool.used.pop_last()
@@ -442,7 +490,6 @@ fn the_sum_is_never_above_the_limit_and_shares_follow_demand() {
         for pool in world.pools.values_mut() {
             pool.demand = u32::try_from(world.random.below(60)).unwrap();
         }
-        // Five seconds of rounds each half a second.
         world.calm(20);
         world.check_shares();
         world.calm(10);
@@ -454,8 +501,65 @@ fn the_sum_is_never_above_the_limit_and_shares_follow_demand() {
 fn a_pool_alone_has_all() {
     let mut world = World::new(7);
     world.start();
-    world.calm(8);
+    world.calm(12);
     assert_eq!(world.pools[&0].total, world.limit);
+}
+
+#[test]
+fn pools_have_their_parts_at_another_server_in_a_moment() {
+    let mut world = World::new(11);
+    (0..3).for_each(|_| world.start());
+    world.calm(30);
+    let last = world.server.last;
+    world.server = Server {
+        last,
+        ..Server::default()
+    };
+    for pool in world.pools.values_mut() {
+        for unit in std::mem::take(&mut pool.used).into_keys() {
+            pool.units.give(unit);
+        }
+        (pool.demand, pool.rests_until) = (world.limit, 0);
+    }
+    let moved_at = world.now();
+    let least = world.limit / 4;
+    while world.pools.values().any(|pool| pool.total < least) {
+        world.pass();
+        let passed = world.now() - moved_at;
+        assert!(passed < Duration::from_millis(1600), "{passed:?}");
+    }
+}
+
+#[test]
+fn a_demand_that_swings_moves_few_units() {
+    for (seed, means) in [(1, [60, 30, 10]), (2, [30, 30, 30]), (3, [14, 10, 9])] {
+        let mut world = World::new(seed);
+        world.limit = 32;
+        means.iter().for_each(|_| world.start());
+        let sum: u32 = means.iter().sum();
+        let mut held = [0_u32; 3];
+        for look in 0..400 {
+            for (pool, mean) in world.pools.values_mut().zip(means) {
+                pool.demand =
+                    mean / 2 + u32::try_from(world.random.below(u64::from(mean) + 1)).unwrap();
+            }
+            (0..25).for_each(|_| world.pass());
+            if look >= 40 {
+                for (held, pool) in held.iter_mut().zip(world.pools.values()) {
+                    *held += pool.total;
+                }
+            }
+        }
+        let fair = means.map(|mean| f64::from(world.limit * mean) / f64::from(sum));
+        let held = held.map(|sum| f64::from(sum) / 360.0);
+        println!("{held:.1?} of {fair:.1?}");
+        for (held, fair) in held.iter().zip(fair) {
+            assert!(
+                (held - fair).abs() <= (fair / 10.0).max(1.0),
+                "{held} of {fair}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -467,12 +571,12 @@ fn a_kill_finds_its_client_in_any_pool_or_nobody() {
         RemoteKill {
             id: 77,
             query: true,
-            account: u32::MAX,
+            account: Some(7),
         },
         RemoteKill {
             id: 78,
             query: false,
-            account: 5,
+            account: None,
         },
     );
     let mut last = None;
@@ -511,15 +615,15 @@ fn a_kill_finds_its_client_in_any_pool_or_nobody() {
 fn round(member: &mut Member, server: &mut Server, id: u64, needs: &[Need], units: &mut Units) {
     let locks = member.survey(needs);
     let found: Vec<_> = (locks.iter().map(|lock| server.run(id, Op::Holder(*lock)))).collect();
-    let mut plan = member.decide(needs, &locks, &found);
+    server.now += Duration::from_millis(250);
+    let mut plan = member.decide(server.now, needs, &locks, &found);
+    (plan.new.iter()).for_each(|(_, unit)| units.claim(*unit));
     for (of, count) in plan.release {
         let given = units.withdraw(count).into_iter();
         plan.ops.extend(given.map(|unit| member.release(of, unit)));
     }
     let answers: Vec<_> = plan.ops.iter().map(|op| server.run(id, *op)).collect();
-    let used = units.used().clone();
-    let (new, _) = member.done(&plan.ops, &answers, |_, unit| used.contains(&unit));
-    new.iter().for_each(|(_, unit)| units.claim(*unit));
+    member.done(server.now, &plan.ops, &answers);
 }
 
 /// Use of a limit by a pool that could use all of it.
@@ -531,6 +635,37 @@ fn need_of(resource: Resource, limit: u32) -> Need {
         demand: limit,
         used: BTreeSet::new(),
     }
+}
+
+#[test]
+fn what_another_has_lost_is_used_when_it_opens_nothing_there_any_more() {
+    let mut server = Server::default();
+    let (lost, own) = (server.connect(0, None), server.connect(1, None));
+    server.run(lost, Op::Get(Lock::Seat(5)));
+    (0..4).for_each(|unit| _ = server.run(lost, Op::Get(Lock::Claim(ALL, unit))));
+    let (mut member, needs) = (Member::new(0), [need_of(ALL, 4)]);
+    member.connected(own);
+    let mut new_at = |server: &mut Server, ms| {
+        let now = Duration::from_millis(ms);
+        let locks = member.survey(&needs);
+        let ask = |lock: &Lock| server.run(own, Op::Holder(*lock));
+        let found: Vec<_> = locks.iter().map(ask).collect();
+        let plan = member.decide(now, &needs, &locks, &found);
+        let answers: Vec<_> = plan.ops.iter().map(|op| server.run(own, *op)).collect();
+        member.done(now, &plan.ops, &answers);
+        plan.new.iter().map(|(_, unit)| *unit).collect::<Vec<u32>>()
+    };
+    (0..4).for_each(|ms| assert!(new_at(&mut server, ms).is_empty()));
+    server.end(lost);
+    // The claims are taken soon, and used once the other asks before it opens backends.
+    (10..15).for_each(|ms| assert!(new_at(&mut server, ms).is_empty()));
+    assert_eq!(server.locks.get(&Lock::Claim(ALL, 3)), Some(&own));
+    let late = server.connect(0, Some(2));
+    let fresh = u64::try_from(FRESH.as_millis()).unwrap();
+    assert!(new_at(&mut server, 10 + fresh).is_empty());
+    server.run(late, Op::Get(Lock::Witness(ALL, 2)));
+    assert_eq!(new_at(&mut server, 1000), [0, 1, 3]);
+    assert!(!server.locks.contains_key(&Lock::Claim(ALL, 2)));
 }
 
 #[test]
@@ -586,7 +721,7 @@ fn a_pool_that_is_cut_off_forgets_its_kill() {
     let kill = RemoteKill {
         id: 77,
         query: true,
-        account: 5,
+        account: Some(5),
     };
     let tell = |world: &mut World| world.pools.get_mut(&0).unwrap().member.kill(kill);
     assert!(tell(&mut world));
@@ -630,9 +765,9 @@ fn a_survey_is_bounded_and_each_limit_has_its_turn() {
     // All seats are taken, and tell of KILLs.
     let locks = member.survey(&needs);
     let found = vec![Some(7); locks.len()];
-    member.decide(&needs, &locks, &found);
+    member.decide(Duration::ZERO, &needs, &locks, &found);
     let locks = member.survey(&needs);
-    member.decide(&needs, &locks, &vec![Some(7); locks.len()]);
+    member.decide(Duration::ZERO, &needs, &locks, &vec![Some(7); locks.len()]);
     let mut turns = BTreeMap::<Resource, u32>::new();
     for _ in 0..7 * needs.len() {
         let locks = member.survey(&needs);

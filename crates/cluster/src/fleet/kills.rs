@@ -20,9 +20,14 @@ pub struct RemoteKill {
     pub id: u32,
     /// True if only its statement is to end.
     pub query: bool,
-    /// Hash of the account whose clients alone may be ended.
-    pub account: u32,
+    /// Hash of the account whose clients alone may be ended, below [`ANYBODY`]; `None`: an
+    /// administrator asks.
+    pub account: Option<u32>,
 }
+
+/// Account of an administrator's KILL, as it is told: all digits are 1, so that one that is missed
+/// makes nobody an administrator.
+pub const ANYBODY: u32 = u32::MAX;
 
 /// Number of the KILL that makes a pool's so many.
 pub(super) fn number_of(count: u8) -> u8 {
@@ -43,6 +48,7 @@ impl RemoteKill {
     /// Reads it; `None` where there is none.
     pub(super) fn read(header: u32, id: u32, account: u32) -> Option<RemoteKill> {
         let query = header & 2 != 0;
+        let account = (account != ANYBODY).then_some(account);
         (header & 1 != 0).then_some(RemoteKill { id, query, account })
     }
 }

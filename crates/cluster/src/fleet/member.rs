@@ -4,16 +4,18 @@
 //! ([`Member::decide`]), and takes note of what came of it ([`Member::done`]).
 
 use super::kills::{
-    HEADER_DIGITS, KillAnswer, ROUNDS_MAX, RemoteKill, WORD_DIGITS, number_in, number_of,
+    ANYBODY, HEADER_DIGITS, KillAnswer, ROUNDS_MAX, RemoteKill, WORD_DIGITS, number_in, number_of,
 };
-use super::{DIGITS, Lock, Number, Op, Resource, SEATS_MAX, UNITS_MAX, shares};
+use super::{DIGITS, HELD_FOR, Lock, Number, Op, Resource, SEATS_MAX, UNITS_MAX, shares};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// A pool below its share by less than one of so many waits for no other to give.
 const NEAR: u32 = 16;
-/// Surveys in which a unit must have been free before it is taken: a pool that has lost it has
-/// noticed then.
-const FREE_SURVEYS: u8 = 5;
+/// Rounds for which the pools that there were before a connection are expected behind it.
+const EXPECTED_ROUNDS: u8 = 4;
+/// Surveys in a row of the limits that have their turn: long enough to take units.
+const TURN_SURVEYS: u8 = 7;
 /// Locks of the limits that one survey asks for: those of two of the largest, told by all seats.
 pub const LIMIT_LOCKS_MAX: usize = 4 * (UNITS_MAX + SEATS_MAX as usize * DIGITS as usize);
 
@@ -54,6 +56,8 @@ pub struct SeatView {
 pub struct Plan {
     /// Operations to be run in this order.
     pub ops: Vec<Op>,
+    /// Units that may be used from now on.
+    pub new: Vec<(Resource, u32)>,
     /// Units that are to be given up, of those without a backend.
     pub release: Vec<(Resource, u32)>,
     /// KILLs of other pools, with the seat that is to be answered and the KILL's number there.
@@ -68,10 +72,26 @@ pub struct Plan {
 #[derive(Debug, Default)]
 struct Division {
     claimed: BTreeSet<u32>,
-    /// Units whose claim and witness were free in so many surveys up to the last.
-    free: BTreeMap<u32, u8>,
+    /// Claims of units that may not be used yet, and since when they are held.
+    new: BTreeMap<u32, Duration>,
+    /// Units whose claim and witness were free in the last survey.
+    free: BTreeSet<u32>,
     /// Units that it may use while others need some.
     allowed: Option<u32>,
+}
+
+impl Division {
+    /// Units that it has, besides those that may not be used yet.
+    fn usable(&self) -> u32 {
+        u32::try_from(self.claimed.len() - self.new.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Gives a unit up that may not be used yet.
+    fn drop_new(&mut self, of: Resource, unit: u32, ops: &mut Vec<Op>) {
+        self.new.remove(&unit);
+        self.claimed.remove(&unit);
+        ops.push(Op::Release(Lock::Claim(of, unit)));
+    }
 }
 
 /// A KILL of this pool's.
@@ -82,12 +102,6 @@ struct OwnKill {
     rounds: u8,
 }
 
-/// Claims a unit, and looks for a backend of it.
-fn claim(of: Resource, unit: u32, ops: &mut Vec<Op>) {
-    ops.push(Op::Get(Lock::Claim(of, unit)));
-    ops.push(Op::Holder(Lock::Witness(of, unit)));
-}
-
 /// State of one pool.
 #[derive(Debug, Default)]
 pub struct Member {
@@ -95,6 +109,8 @@ pub struct Member {
     seat: Option<u8>,
     /// Seat to take where it is free: the one before, or one drawn.
     wish: u8,
+    /// True if the wish is the seat before, for which nobody else waits.
+    had_seat: bool,
     /// Seats of pools whose clients came here.
     inherited: BTreeSet<u8>,
     seats_free: BTreeSet<u8>,
@@ -103,6 +119,8 @@ pub struct Member {
     /// Digits and answers that it holds.
     told: BTreeSet<Lock>,
     divisions: BTreeMap<Resource, Division>,
+    /// Pools that there were before the connection, and rounds for which they are expected still.
+    expected: (u32, u8),
     /// Limits that have had their turn in surveys, and surveys of those that have it now.
     turns: usize,
     surveys: u8,
@@ -158,11 +176,14 @@ impl Member {
     /// Starts over on a new connection, on which nothing is held yet.
     pub fn connected(&mut self, connection: u64) {
         self.connection = connection;
+        self.had_seat |= self.seat.is_some();
         self.wish = self.seat.take().unwrap_or(self.wish);
         self.told.clear();
         self.calls.clear();
         self.seats_free.clear();
         self.divisions.clear();
+        let before = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
+        self.expected = (before, EXPECTED_ROUNDS);
         // Nobody is told of it any more.
         self.kill = None;
     }
@@ -182,8 +203,7 @@ impl Member {
     #[must_use]
     pub fn total(&self, resource: Resource) -> u32 {
         self.divisions.get(&resource).map_or(0, |division| {
-            let claimed = u32::try_from(division.claimed.len()).unwrap_or(u32::MAX);
-            claimed.min(division.allowed.unwrap_or(u32::MAX))
+            division.usable().min(division.allowed.unwrap_or(u32::MAX))
         })
     }
 
@@ -220,7 +240,7 @@ impl Member {
         let in_turns = others[start..].iter().chain(&others[..start]);
         let found = [first].into_iter().chain(in_turns).take_while(&mut fits);
         let found: Vec<&Need> = found.collect();
-        self.surveys = (self.surveys + 1) % (FREE_SURVEYS + 2);
+        self.surveys = (self.surveys + 1) % TURN_SURVEYS;
         if self.surveys == 0 {
             self.turns = start + found.len().saturating_sub(1);
         }
@@ -266,8 +286,14 @@ impl Member {
         KillAnswer::ALL.map(|answer| Lock::Answer(seat, number_of(self.kills_count), answer))
     }
 
-    /// Decides by the answers to a survey.
-    pub fn decide(&mut self, needs: &[Need], locks: &[Lock], found: &[Option<u64>]) -> Plan {
+    /// Decides by the answers to a survey that has begun at this moment.
+    pub fn decide(
+        &mut self,
+        begun: Duration,
+        needs: &[Need],
+        locks: &[Lock],
+        found: &[Option<u64>],
+    ) -> Plan {
         let mut holders = Holders(BTreeMap::new());
         let mut first_headers = BTreeMap::new();
         for (lock, holder) in locks.iter().zip(found) {
@@ -293,6 +319,9 @@ impl Member {
             .retain(|of, division| is_needed(of) || !division.claimed.is_empty());
         for (of, division) in (self.divisions.iter_mut()).filter(|(of, _)| !is_needed(of)) {
             division.allowed = Some(0);
+            for (unit, _) in std::mem::take(&mut division.new) {
+                division.drop_new(*of, unit, &mut plan.ops);
+            }
             plan.release.push((*of, u32::MAX));
         }
         let is_asked = |lock: &Lock| match lock {
@@ -306,20 +335,23 @@ impl Member {
                 division.free.clear();
             }
         }
+        for need in needs.iter().filter(|need| asked.contains(&need.resource)) {
+            self.divide(begun, need, (&seats, &known), &holders, &mut plan);
+        }
         if let Some(seat) = self.seat {
-            for need in needs.iter().filter(|need| asked.contains(&need.resource)) {
-                self.divide(need, seat, (&seats, &known), &holders, &mut plan);
-            }
             self.hear_kills(seat, &known, (&first_headers, &holders), &mut plan);
             self.own_kill(seat, &holders, &mut plan);
             self.tell(seat, needs, &mut plan.ops);
         }
+        self.expected.1 = self.expected.1.saturating_sub(1);
         plan
     }
 
-    /// Takes a seat that was free twice, the one before if that can be, and those to be kept.
+    /// Takes the seat before, or one that was free twice, and those to be kept.
     fn sit_down(&self, free: &BTreeSet<u8>, ops: &mut Vec<Op>) {
-        let is_free = |seat: &u8| free.contains(seat) && self.seats_free.contains(seat);
+        let is_own = |seat: &u8| self.had_seat && *seat == self.wish;
+        let is_free =
+            |seat: &u8| free.contains(seat) && (is_own(seat) || self.seats_free.contains(seat));
         if self.seat.is_none() {
             let from_wish = (0..SEATS_MAX).map(|step| (self.wish + step) % SEATS_MAX);
             let mut others = from_wish.filter(|seat| !self.inherited.contains(seat));
@@ -329,11 +361,11 @@ impl Member {
         ops.extend(kept.map(|seat| Op::Get(Lock::Seat(*seat))));
     }
 
-    /// Decides what to give up and to take of one limit.
+    /// Decides what to give up and to take of one limit; without a seat nothing yet.
     fn divide(
         &mut self,
+        begun: Duration,
         need: &Need,
-        own_seat: u8,
         (seats, known): (&BTreeMap<u8, u64>, &BTreeSet<u8>),
         holders: &Holders<'_>,
         plan: &mut Plan,
@@ -353,7 +385,7 @@ impl Member {
                 limit = limit.min(other_limit);
             }
             let pool = pools.entry(connection).or_insert(SeatView {
-                seat: if is_self { own_seat } else { seat },
+                seat: self.seat.filter(|_| is_self).unwrap_or(seat),
                 connection,
                 is_self,
                 demand: if is_self { need.demand } else { 0 },
@@ -363,15 +395,14 @@ impl Member {
             pool.demand = pool.demand.max(told);
         }
         let division = self.divisions.entry(of).or_default();
-        let mut free = BTreeMap::new();
+        let mut free = BTreeSet::new();
         for unit in 0..need.limit {
             let claim = holders.of(Lock::Claim(of, unit));
             if let Some(pool) = claim.and_then(|holder| pools.get_mut(&holder)) {
                 pool.held += 1;
             }
             if claim.is_none() && holders.of(Lock::Witness(of, unit)).is_none() && unit < limit {
-                let before = division.free.get(&unit).copied().unwrap_or(0);
-                free.insert(unit, before.saturating_add(1));
+                free.insert(unit);
             }
         }
         let mut pools: Vec<SeatView> = pools.into_values().collect();
@@ -392,7 +423,17 @@ impl Member {
         let lacking = lacking.saturating_sub(u32::try_from(free.len()).unwrap_or(0));
         let excess = |pool: &SeatView| pool.held.saturating_sub(pool.share);
         let over: u32 = pools.iter().map(excess).sum();
-        if let Some(own) = pools.iter().find(|pool| pool.is_self) {
+        let own = pools.iter().find(|pool| pool.is_self);
+        if let Some(own) = own.filter(|_| self.seat.is_some()) {
+            for (unit, since) in division.new.clone() {
+                let is_others = || holders.of(Lock::Witness(of, unit)).is_some();
+                if !need.used.contains(&unit) && is_others() {
+                    division.drop_new(of, unit, &mut plan.ops);
+                } else if begun.saturating_sub(since) >= HELD_FOR {
+                    division.new.remove(&unit);
+                    plan.new.push((of, unit));
+                }
+            }
             let claimed = u32::try_from(division.claimed.len()).unwrap_or(u32::MAX);
             let part = match over {
                 0 => 0,
@@ -400,30 +441,36 @@ impl Member {
             };
             let part = u32::try_from(part).unwrap_or(0).min(excess(own));
             let above = u32::try_from(division.claimed.range(limit..).count()).unwrap_or(0);
-            let give = part.max(above).min(claimed);
-            division.allowed = (give > 0).then(|| claimed - give);
+            let mut give = part.max(above).min(claimed);
+            // Its own, which were lost with a connection.
+            let lost: Vec<u32> = need.used.difference(&division.claimed).copied().collect();
+            let have = claimed.saturating_add(u32::try_from(lost.len()).unwrap_or(u32::MAX));
+            let mut take = match give {
+                0 => own.share.saturating_sub(have),
+                _ => 0,
+            };
+            for unit in division.new.clone().into_keys().rev() {
+                if give > 0 && !need.used.contains(&unit) {
+                    division.drop_new(of, unit, &mut plan.ops);
+                    give -= 1;
+                }
+            }
+            division.allowed = (give > 0).then(|| division.usable().saturating_sub(give));
             if give > 0 {
                 plan.release.push((of, give));
             }
-            // Its own, which were lost with a connection.
-            for unit in need
-                .used
-                .iter()
-                .filter(|unit| !division.claimed.contains(unit))
-            {
-                claim(of, *unit, &mut plan.ops);
+            let get = |unit: u32| Op::Get(Lock::Claim(of, unit));
+            plan.ops.extend(lost.into_iter().map(get));
+            let (expected, rounds) = self.expected;
+            if rounds > 0 && expected > 0 {
+                // What the others want is not known yet.
+                take = take.min((limit / expected).max(1).saturating_sub(have));
             }
-            let mut take = own.share.saturating_sub(claimed);
             let start = u32::from(own.seat) * (limit / u32::from(SEATS_MAX));
-            for (unit, surveys) in free.range(start..).chain(free.range(..start)) {
-                if take == 0 || give > 0 {
-                    break;
-                }
-                if *surveys >= FREE_SURVEYS {
-                    claim(of, *unit, &mut plan.ops);
-                    take -= 1;
-                }
-            }
+            let may_take = |unit: &&u32| division.free.contains(unit) && !need.used.contains(unit);
+            let in_turn = free.range(start..).chain(free.range(..start));
+            let taken = in_turn.filter(may_take).take(take as usize);
+            plan.ops.extend(taken.copied().map(get));
         }
         division.free = free;
         if plan.seats.is_empty() {
@@ -504,13 +551,8 @@ impl Member {
         let mut header = BTreeSet::new();
         if let Some(own) = &self.kill {
             put_number(&mut words, seat, Number::Victim, WORD_DIGITS, own.kill.id);
-            put_number(
-                &mut words,
-                seat,
-                Number::Account,
-                WORD_DIGITS,
-                own.kill.account,
-            );
+            let account = own.kill.account.unwrap_or(ANYBODY);
+            put_number(&mut words, seat, Number::Account, WORD_DIGITS, account);
             let told = own.kill.header(self.kills_count);
             put_number(&mut header, seat, Number::Kill, HEADER_DIGITS, told);
         }
@@ -535,19 +577,13 @@ impl Member {
     pub fn release(&mut self, resource: Resource, unit: u32) -> Op {
         if let Some(division) = self.divisions.get_mut(&resource) {
             division.claimed.remove(&unit);
+            division.new.remove(&unit);
         }
         Op::Release(Lock::Claim(resource, unit))
     }
 
-    /// Takes note of the answers to commands; gives the units that are new, and what is to be run
-    /// besides. A unit with a backend that is not this pool's is given back.
-    pub fn done(
-        &mut self,
-        ops: &[Op],
-        answers: &[Option<u64>],
-        is_used: impl Fn(Resource, u32) -> bool,
-    ) -> (Vec<(Resource, u32)>, Vec<Op>) {
-        let (mut new, mut undo) = (Vec::new(), Vec::new());
+    /// Takes note of the answers to commands, which came before this moment.
+    pub fn done(&mut self, now: Duration, ops: &[Op], answers: &[Option<u64>]) {
         for (op, answer) in ops.iter().zip(answers) {
             let got = *answer == Some(1);
             match *op {
@@ -555,22 +591,15 @@ impl Member {
                     self.seat = Some(seat);
                 }
                 Op::Get(Lock::Claim(of, unit)) if got => {
-                    self.divisions.entry(of).or_default().claimed.insert(unit);
-                    new.push((of, unit));
-                }
-                Op::Holder(Lock::Witness(of, unit))
-                    if answer.is_some()
-                        && !is_used(of, unit)
-                        && new.last() == Some(&(of, unit)) =>
-                {
-                    new.pop();
-                    undo.push(self.release(of, unit));
+                    let division = self.divisions.entry(of).or_default();
+                    if division.claimed.insert(unit) {
+                        division.new.insert(unit, now);
+                    }
                 }
                 // Another holds it: it is not told.
                 Op::Get(lock) if !got => _ = self.told.remove(&lock),
                 _ => {}
             }
         }
-        (new, undo)
     }
 }

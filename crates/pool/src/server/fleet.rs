@@ -10,16 +10,14 @@
 
 use crate::server::watched::trigger::WatchTrigger;
 use crate::statements::kill::jobs::{Asker, KillAsk, KillEnd};
-use ::cluster::fleet::{Lock, RemoteKill, Resource, SEATS_MAX, SeatView, Units};
+use ::cluster::fleet::{ANYBODY, FRESH, Lock, RemoteKill, Resource, SEATS_MAX, SeatView, Units};
 use reactor::{Address, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-/// Others take what this pool has lost a second later, behind five surveys of theirs.
-const FRESH: Duration = Duration::from_millis(950);
 /// KILLs of clients elsewhere that wait; each takes about a second.
 const KILLS_MAX: usize = 64;
 /// Seconds for which a backend waits for the one that had its unit to end.
@@ -32,6 +30,13 @@ pub(crate) const IDS: u32 = 1 << 24;
 /// All backends.
 pub(crate) const ALL: Resource = Resource(0);
 
+/// Receiver of the end of a KILL of a client elsewhere.
+#[derive(Debug)]
+pub(super) enum Waits {
+    Client(Asker),
+    Console(SyncSender<KillEnd>),
+}
+
 /// State of this pool's part.
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -41,7 +46,7 @@ pub(super) struct State {
     pub(super) seats: Vec<SeatView>,
     /// Address of the server that has the claims of these units.
     pub(super) at: Option<Arc<Address>>,
-    pub(super) kills: VecDeque<(Asker, RemoteKill)>,
+    pub(super) kills: VecDeque<(Waits, RemoteKill)>,
     /// Ends of KILLs of these seats' clients, with their numbers there.
     pub(super) answers: Vec<((u8, u8), KillEnd)>,
 }
@@ -92,10 +97,10 @@ pub(crate) fn witness_questions(units: &[Unit]) -> String {
     out
 }
 
-/// A number for an account: FNV-1a.
+/// A number for an account, which is not [`ANYBODY`]: FNV-1a.
 pub(crate) fn hash_of(name: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(16_777_619);
-    name.bytes().fold(2_166_136_261, step)
+    name.bytes().fold(2_166_136_261, step).min(ANYBODY - 1)
 }
 
 impl Fleet {
@@ -184,15 +189,28 @@ impl Fleet {
         let (Some(asker), Some(user)) = (ask.asker, &ask.user) else {
             return false;
         };
-        let mut state = self.lock();
-        let may = asker.group != ELSEWHERE && state.kills.len() < KILLS_MAX;
+        let kill = RemoteKill {
+            id: ask.id,
+            query: ask.query,
+            account: Some(hash_of(user)),
+        };
+        asker.group != ELSEWHERE && self.tell(Waits::Client(asker), kill)
+    }
+
+    /// Looks for the victim of an administrator's KILL in the other pools; `None` where too many
+    /// wait.
+    pub(crate) fn pass_on_for_console(&self, id: u32, query: bool) -> Option<Receiver<KillEnd>> {
+        let (sender, receiver) = sync_channel(1);
+        let account = None;
+        let kill = RemoteKill { id, query, account };
+        self.tell(Waits::Console(sender), kill).then_some(receiver)
+    }
+
+    fn tell(&self, waits: Waits, kill: RemoteKill) -> bool {
+        let kills = &mut self.lock().kills;
+        let may = kills.len() < KILLS_MAX;
         if may {
-            let kill = RemoteKill {
-                id: ask.id,
-                query: ask.query,
-                account: hash_of(user),
-            };
-            state.kills.push_back((asker, kill));
+            kills.push_back((waits, kill));
         }
         may
     }

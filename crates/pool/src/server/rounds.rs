@@ -4,17 +4,17 @@
 //! that it says is GET_LOCK, RELEASE_LOCK and IS_USED_LOCK. What is decided is
 //! [`::cluster::fleet`]'s.
 //!
-//! Invariant: units are withdrawn before their claims are given up, and given out behind them.
+//! Invariant: units are withdrawn before their claims are given up.
 
 use crate::group::shared::{Order, Shared};
 use crate::group::tokens::ClientId;
 use crate::observe::figures::Published;
 use crate::observe::log::{Event, note};
-use crate::server::fleet::{ALL, ELSEWHERE, Fleet};
+use crate::server::fleet::{ALL, ELSEWHERE, Fleet, Waits};
 use crate::server::probe::{Connection, ProbeError, Rows, log_in_to_look};
 use crate::statements::kill::jobs::{Asker, KillAsk, KillEnd};
 use ::cluster::fleet::{
-    KillAnswer, Lock, Member, Need, Op, RemoteKill, Resource, SEATS_MAX, Units,
+    KillAnswer, Lock, Member, Need, Op, RemoteKill, Resource, SEATS_MAX, Units, told_demand,
 };
 use reactor::{Sender, Time};
 use std::collections::BTreeMap;
@@ -22,8 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-/// Between two rounds.
+/// Between two rounds, and while this pool has nothing.
 const EVERY: Duration = Duration::from_millis(250);
+const EVERY_WHILE_EMPTY: Duration = Duration::from_millis(100);
 /// Between two looks for backends that end.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Expressions of one text, and texts that are sent at once: what fits into a socket's buffer.
@@ -45,8 +46,8 @@ struct Rounds {
     /// Number of the last connection, which may still stand on the server.
     last: Option<u64>,
     demands: BTreeMap<Resource, u32>,
-    /// The client that waits for the end of a KILL elsewhere.
-    asker: Option<(Asker, u32)>,
+    /// Receiver of the end of the KILL elsewhere that is told of, and its victim.
+    asker: Option<(Waits, u32)>,
     is_lost: bool,
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn start(
                 format_args!("waiting for a seat in the fleet '{}'", fleet.name),
             );
         }
-        reactor::pause(EVERY);
+        reactor::pause(rounds.every());
     }
     let turn = move || {
         loop {
@@ -136,12 +137,28 @@ impl Rounds {
         }
     }
 
-    /// Waits for the next round. Where a dial waits for the server to end a backend that was closed
-    /// here, that is looked for meanwhile.
+    fn every(&self) -> Duration {
+        match self.member.total(ALL) {
+            0 => EVERY_WHILE_EMPTY,
+            _ => EVERY,
+        }
+    }
+
+    /// True if the connection is none to the server that is meant now.
+    fn is_elsewhere(&self) -> bool {
+        let connection = self.connection.as_ref();
+        connection.is_some_and(|(it, _)| !self.shared.upstream.means(&it.at))
+    }
+
+    /// Waits for the next round, which follows at once where a dial waits for another server. Where
+    /// it waits for the server to end a backend that was closed here, that is looked for meanwhile.
     fn rest(&mut self) {
-        let end = Time::now() + EVERY;
+        let end = Time::now() + self.every();
         while Time::now() < end {
             self.fleet.trigger.wait(end.since(Time::now()));
+            if self.is_elsewhere() {
+                return;
+            }
             let units: Vec<(Resource, u32)> = {
                 let state = self.fleet.lock();
                 let of = |(resource, units): (&Resource, &Units)| {
@@ -209,8 +226,7 @@ impl Rounds {
     }
 
     fn turn(&mut self) -> Result<(), ProbeError> {
-        let upstream = &self.shared.upstream;
-        if (self.connection.as_ref()).is_some_and(|(it, _)| !upstream.means(&it.at)) {
+        if self.is_elsewhere() {
             self.lose();
             // It meant a connection to another server.
             self.last = None;
@@ -220,13 +236,17 @@ impl Rounds {
         }
         let needs = self.needs();
         self.tell_kills();
+        let begun = Duration::from_nanos(Time::now().0);
         let locks = self.member.survey(&needs);
         let questions: Vec<Op> = locks.iter().copied().map(Op::Holder).collect();
         let found = self.run(&questions)?;
-        let mut plan = self.member.decide(&needs, &locks, &found);
+        let mut plan = self.member.decide(begun, &needs, &locks, &found);
         let mut ops = std::mem::take(&mut plan.ops);
         {
             let mut state = self.fleet.lock();
+            for (resource, unit) in &plan.new {
+                state.units.entry(*resource).or_default().claim(*unit);
+            }
             for (resource, count) in &plan.release {
                 let units = state.units.entry(*resource).or_default().withdraw(*count);
                 ops.extend(
@@ -243,18 +263,8 @@ impl Rounds {
         // Nobody may use what is given up.
         self.put_in_force();
         let answers = self.run(&ops)?;
-        let (new, undo) = {
-            let mut state = self.fleet.lock();
-            let used = |resource: Resource, unit: u32| {
-                (state.units.get(&resource)).is_some_and(|units| units.used().contains(&unit))
-            };
-            let (new, undo) = self.member.done(&ops, &answers, used);
-            for (resource, unit) in &new {
-                state.units.entry(*resource).or_default().claim(*unit);
-            }
-            (new, undo)
-        };
-        self.run(&undo)?;
+        let now = Duration::from_nanos(Time::now().0);
+        self.member.done(now, &ops, &answers);
         if let Some(seat) = self.member.seat() {
             self.fleet.seat.store(seat, SeqCst);
         }
@@ -267,7 +277,7 @@ impl Rounds {
         {
             self.tell_end(asker, end_of(answer, id));
         }
-        if !new.is_empty() || self.fleet.held_up.swap(0, SeqCst) > 0 {
+        if !plan.new.is_empty() || self.fleet.held_up.swap(0, SeqCst) > 0 {
             self.shared.upstream.tell_groups();
         }
         Ok(())
@@ -279,18 +289,26 @@ impl Rounds {
         let inherited = (0..SEATS_MAX).filter(|seat| seats >> seat & 1 == 1);
         inherited.for_each(|seat| self.member.inherit(seat));
         let mut state = self.fleet.lock();
-        if let Some((asker, kill)) = state.kills.front().copied()
-            && self.asker.is_none()
-            && self.member.kill(kill)
+        if self.asker.is_none()
+            && let Some((_, kill)) = state.kills.front()
+            && self.member.kill(*kill)
         {
-            state.kills.pop_front();
-            self.asker = Some((asker, kill.id));
+            self.asker = state
+                .kills
+                .pop_front()
+                .map(|(asker, kill)| (asker, kill.id));
         }
     }
 
-    fn tell_end(&self, asker: Asker, end: KillEnd) {
-        if let Some(group) = self.orders.get(asker.group) {
-            group.send(Order::Killed(asker.killer, end));
+    fn tell_end(&self, waits: Waits, end: KillEnd) {
+        match waits {
+            Waits::Client(asker) => {
+                if let Some(group) = self.orders.get(asker.group) {
+                    group.send(Order::Killed(asker.killer, end));
+                }
+            }
+            // It may have given up.
+            Waits::Console(answer) => _ = answer.send(end),
         }
     }
 
@@ -315,14 +333,14 @@ impl Rounds {
             id: kill.id,
             query: kill.query,
             user: None,
-            account: Some(kill.account),
+            account: kill.account,
         };
         if let Some(group) = self.orders.get(self.shared.group_of_client(kill.id)) {
             group.send(Order::Kill(Box::new(ask)));
         }
     }
 
-    /// Use of each limit at this moment; a demand that falls is believed by and by.
+    /// Use of each limit at this moment.
     fn needs(&mut self) -> Vec<Need> {
         let settings = self.shared.settings();
         let count = |view: &Arc<Published>| {
@@ -338,7 +356,7 @@ impl Rounds {
         for (resource, limit, demand, floor) in std::iter::once(asked).chain(accounts) {
             let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             let before = old.get(&resource).copied().unwrap_or(0);
-            let demand = short(demand).max(before - before.div_ceil(4));
+            let demand = told_demand(before, short(demand));
             self.demands.insert(resource, demand);
             let units = state.units.get(&resource);
             needs.push(Need {
@@ -436,7 +454,7 @@ mod tests {
         let mut rounds = Rounds::new(&shared, &fleet, &[], &[orders]);
         let (told, waits) = (ClientId::from_parts(1, 0), ClientId::from_parts(2, 0));
         let asker = |killer| Asker { group: 0, killer };
-        rounds.asker = Some((asker(told), 7));
+        rounds.asker = Some((Waits::Client(asker(told)), 7));
         let ask = KillAsk {
             asker: Some(asker(waits)),
             id: 8,

@@ -11,9 +11,8 @@ use crate::limits::rules::{AT_ONCE_MAX, Effect, MESSAGE_MAX, SECONDS_MAX};
 use crate::observe::figures::Stage;
 use crate::observe::listing::{ClientLine, Said, Wanted};
 use crate::observe::log::Peer;
-use crate::server::fleet::IDS;
+use crate::server::fleet::Fleet;
 use crate::statements::kill::jobs::KillEnd;
-use ::cluster::fleet::SEATS_MAX;
 use console::{Action, Refused, Victims};
 use reactor::Time;
 use session::elsewhere::{Why, place_of};
@@ -26,6 +25,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+/// A KILL of a client elsewhere that has not ended after this time is not waited for: each takes
+/// about a second, behind those that wait.
+const ELSEWHERE_MAX: Duration = Duration::from_secs(10);
 /// Clients that all groups are asked to end at once.
 const KILLS_AT_ONCE: usize = 50;
 /// Hexadecimal digits of a whole digest.
@@ -78,6 +80,22 @@ fn until(seconds: Option<u64>) -> Result<Time, String> {
             "FOR: expected 1 to {SECONDS_MAX} seconds, got {other}"
         )),
     }
+}
+
+/// Ends a client of another pool of the fleet, or its statement.
+fn elsewhere(fleet: &Fleet, id: u32, query: bool) -> Result<KillEnd, Refused> {
+    let Some(end) = fleet.pass_on_for_console(id, query) else {
+        return Err("too many KILLs of clients of other pools wait"
+            .to_owned()
+            .into());
+    };
+    let late = |_| {
+        let seconds = ELSEWHERE_MAX.as_secs();
+        Refused::Late(format!(
+            "no other pool of the fleet has answered within {seconds} s; one may still do it"
+        ))
+    };
+    end.recv_timeout(ELSEWHERE_MAX).map_err(late)
 }
 
 /// True if a client is one of those that a command is about.
@@ -229,25 +247,27 @@ impl Console {
             query,
             idle_for,
         };
-        match self.ask(group, wanted).map_err(Refused::Late)? {
-            Said::Killed(KillEnd::Done) if query => {
-                Ok(format!("the statement of client {id} is being ended"))
-            }
-            Said::Killed(KillEnd::Done) => Ok(format!("client {id} is closed")),
-            Said::Killed(KillEnd::Failed(why)) => Err(why.into()),
+        let said = self.ask(group, wanted).map_err(Refused::Late)?;
+        let end = match (said, &self.shared.fleet) {
+            (Said::Killed(KillEnd::Unknown(_)), Some(fleet)) => elsewhere(fleet, id, query)?,
+            (Said::Killed(end), _) => end,
+            _ => return Err(self.unknown(number)),
+        };
+        match end {
+            KillEnd::Done if query => Ok(format!("the statement of client {id} is being ended")),
+            KillEnd::Done => Ok(format!("client {id} is closed")),
+            KillEnd::Failed(why) => Err(why.into()),
             _ => Err(self.unknown(number)),
         }
     }
 
-    /// Refuses a client's number that is none of this pool's.
+    /// Refuses a number that no client has.
     fn unknown(&self, number: u64) -> Refused {
-        let seat = number / u64::from(IDS) % u64::from(SEATS_MAX);
-        let fleet = self.shared.fleet.as_ref();
-        let why = match fleet.is_some_and(|fleet| u64::from(fleet.seat()) != seat) {
-            true => format!("of the pool with seat {seat} in SHOW FLEET: ask its console"),
-            false => "SHOW CLIENTS has the ids".to_owned(),
+        let why = match self.shared.fleet {
+            Some(_) => "SHOW CLIENTS of each pool of the fleet has the ids",
+            None => "SHOW CLIENTS has the ids",
         };
-        Refused::UnknownClient(number, why)
+        Refused::UnknownClient(number, why.into())
     }
 
     /// Ends several clients, or their statements.

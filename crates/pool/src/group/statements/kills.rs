@@ -151,9 +151,9 @@ impl<N: Net> Group<N> {
         if let Some(identity) = identity.filter(|_| !matches!(fate, Fate::Ended(_))) {
             (self.log).killed(self.net.now(), &identity, ask.query, &ask.said_by());
         }
-        let end = match ask.asker {
-            Some(_) => end::KILLED,
-            None => end::KILLED_AT_CONSOLE,
+        let end = match ask.is_of_administrator() {
+            false => end::KILLED,
+            true => end::KILLED_AT_CONSOLE,
         };
         match fate {
             Fate::Ended(end) => return Some(end),

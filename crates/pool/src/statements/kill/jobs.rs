@@ -28,11 +28,17 @@ pub struct KillAsk {
 }
 
 impl KillAsk {
+    /// True if it may end anybody's client.
+    pub(crate) fn is_of_administrator(&self) -> bool {
+        self.user.is_none() && self.account.is_none()
+    }
+
     /// Words of the log about who has said it.
     pub(crate) fn said_by(&self) -> String {
         match &self.user {
             Some(user) => format!("said by a client of '{user}'"),
             None if self.account.is_some() => "said by a client of another pool".to_owned(),
+            None if self.asker.is_some() => "said at another pool's console".to_owned(),
             None => "said at the console".to_owned(),
         }
     }
