@@ -29,6 +29,11 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn start(test: &str, is_mysql: bool) -> Option<Pair> {
+        Pair::start_with(test, is_mysql, &[])
+    }
+
+    /// A pair of which the second has these options besides.
+    pub(crate) fn start_with(test: &str, is_mysql: bool, second: &[&str]) -> Option<Pair> {
         let common = ["--log-bin=log", "--log-slave-updates=ON"];
         let (mariadb, mysql): ([&[&str]; 2], [&[&str]; 2]) = (
             [
@@ -73,10 +78,10 @@ impl Pair {
                 false => found(Real::start(&all), test),
             }
         };
-        let [first, second] = if is_mysql { mysql } else { mariadb };
+        let [first, own] = if is_mysql { mysql } else { mariadb };
         let pair = Pair {
             one: start(first)?,
-            two: start(second)?,
+            two: start(&[own, second].concat())?,
         };
         pair.follow();
         pair.one.create_user("app", "app");
@@ -271,6 +276,41 @@ fn a_transaction_that_a_failed_statement_has_committed_is_not_said_to_have_no_ef
 }
 
 #[test]
+fn a_pinned_client_is_closed_when_its_server_is_left() {
+    for mut pair in pairs() {
+        let pool = pair.pool("writer_lost = \"replace\"");
+        let client = || login(&pool.address, &bank());
+        let mut pinned = [client(), client(), client()];
+        pinned[0].must("SELECT GET_LOCK('mine', 1)");
+        pinned[1].must("CREATE TEMPORARY TABLE own (a INT)");
+        let cursor = pinned[2].prepare("SELECT id FROM account").id;
+        pinned[2].execute(cursor, &[], true).unwrap();
+        let mut free = client();
+        free.must("SET @mine = 7");
+        let mut runs = client();
+        runs.must("SELECT GET_LOCK('runs', 1)");
+        let heard = std::thread::scope(|scope| {
+            let heard = scope.spawn(|| runs.failure("SELECT SLEEP(600)").code);
+            let running = "SELECT COUNT(*) FROM information_schema.processlist \
+                           WHERE info LIKE 'SELECT SLEEP(600)%'";
+            let mut admin = pair.one.admin();
+            while admin.value(running) == "0" {
+                std::thread::yield_now();
+            }
+            pair.one.kill9();
+            heard.join().unwrap()
+        });
+        // What it had sent may have run; then it is closed as those are that have sent nothing.
+        assert_eq!(heard, MAYBE_RAN);
+        pair.promote();
+        assert_eq!(free.value("SELECT @mine"), "7");
+        for mut client in pinned.into_iter().chain([runs]) {
+            assert!(client.query("SELECT 1").is_err(), "{}", client.who());
+        }
+    }
+}
+
+#[test]
 fn a_switchover_is_without_an_error() {
     for mut pair in pairs() {
         let pool = pair.pool("");
@@ -279,6 +319,8 @@ fn a_switchover_is_without_an_error() {
         let prepared = idle.prepare("INSERT INTO ledger (tag) VALUES (CONCAT('prepared', @mine))");
         let mut deferred = login(&pool.address, &bank());
         deferred.must("BEGIN");
+        let mut pinned = login(&pool.address, &bank());
+        pinned.must("SELECT GET_LOCK('mine', 1)");
         let mut console = console(&pool);
         let ledgers = under_load(&pool, &mut pair, |_| {
             let since = Instant::now();
@@ -296,6 +338,7 @@ fn a_switchover_is_without_an_error() {
             assert!(own.is_none(), "{own:?}");
         }
         idle.execute(prepared.id, &[], false).unwrap();
+        assert!(pinned.query("SELECT 1").is_err(), "its lock is gone");
         deferred.must("INSERT INTO ledger (tag) VALUES ('deferred')");
         deferred.must("COMMIT");
         let found = "SELECT COUNT(*) FROM bank.ledger WHERE tag IN ('prepared7', 'deferred')";
@@ -307,6 +350,33 @@ fn a_switchover_is_without_an_error() {
             &console.failure("SWITCH TO two").message,
             "'two' is written to already",
         );
+    }
+}
+
+#[test]
+fn a_switchover_holds_nothing_until_the_new_writer_has_what_is_there() {
+    for pair in pairs() {
+        let pool = pair.pool("switch_ms_max = 60000");
+        let word = replica_word(&pair.two);
+        pair.two.execute(&[&format!("STOP {word} SQL_THREAD")]);
+        let mut client = login(&pool.address, &bank());
+        client.must("INSERT INTO ledger (tag) VALUES ('before')");
+        let mut console = console(&pool);
+        std::thread::scope(|scope| {
+            let switches = scope.spawn(move || console.must("SWITCH TO two"));
+            let waiting = "SELECT COUNT(*) FROM information_schema.processlist \
+                           WHERE info LIKE 'SELECT %GTID_%'";
+            let mut admin = pair.two.admin();
+            while admin.value(&format!("{waiting} AND id <> CONNECTION_ID()")) == "0" {
+                std::thread::yield_now();
+            }
+            client.must("INSERT INTO ledger (tag) VALUES ('meanwhile')");
+            admin.must(&format!("START {word} SQL_THREAD"));
+            switches.join().unwrap();
+        });
+        client.must("INSERT INTO ledger (tag) VALUES ('after')");
+        let tags = "SELECT COUNT(*) FROM bank.ledger";
+        assert_eq!(pair.two.admin().value(tags), "3");
     }
 }
 
@@ -417,12 +487,20 @@ fn a_pool_that_is_ended_ends_its_switchover_first() {
 const MANY: usize = 1000;
 
 /// A client of it: prepared executions by themselves and in transactions, with its number in a user
-/// variable. Gives how many, and its longest wait since the switchover began.
-fn insert_until(is_over: &AtomicBool, client: &mut Client, started: &Barrier) -> (u32, Duration) {
+/// variable. Gives how many, and its waits: that of the first, which all send at once before the
+/// switchover begins, and the longest since then.
+fn insert_until(
+    is_over: &AtomicBool,
+    client: &mut Client,
+    started: &Barrier,
+) -> (u32, [Duration; 2]) {
     let prepared = "INSERT INTO ledger (tag) VALUES (CONCAT(@mine, '.', ?))";
     let insert = client.prepare(prepared).id;
     started.wait();
-    let (mut sent, mut longest) = (0_u32, Duration::ZERO);
+    let begun = Instant::now();
+    client.execute(insert, &[Some(b"first")], false).unwrap();
+    let (before, mut sent, mut longest) = (begun.elapsed(), 1_u32, Duration::ZERO);
+    started.wait();
     while !is_over.load(Ordering::SeqCst) {
         for step in 0..4 {
             let (tag, begun) = (sent.to_string(), Instant::now());
@@ -440,7 +518,7 @@ fn insert_until(is_over: &AtomicBool, client: &mut Client, started: &Barrier) ->
             sent += u32::from(step % 2 == 0);
         }
     }
-    (sent, longest)
+    (sent, [before, longest])
 }
 
 #[test]
@@ -453,7 +531,7 @@ fn a_switchover_over_http_is_without_an_error_for_a_thousand_clients() {
         let pool = pair.pool_with(&http, "");
         let headers = "X-Onramp: 1\r\nAuthorization: Bearer 0123456789abcdef\r\n";
         let (is_over, started) = (AtomicBool::new(false), Barrier::new(MANY + 1));
-        let (sent, longest) = std::thread::scope(|scope| {
+        let (sent, [before, longest]) = std::thread::scope(|scope| {
             let clients: Vec<_> = (0..MANY)
                 .map(|number| {
                     let (pool, is_over, started) = (&pool, &is_over, &started);
@@ -465,18 +543,21 @@ fn a_switchover_over_http_is_without_an_error_for_a_thousand_clients() {
                 })
                 .collect();
             started.wait();
+            started.wait();
             let (status, body) = post(&place_of(&pool), headers, "SWITCH TO two");
             is_over.store(true, Ordering::SeqCst);
             eprintln!("{body}");
             assert_eq!(status, 200, "{body}");
             let done = clients.into_iter().map(|client| client.join().unwrap());
-            done.fold((0, Duration::ZERO), |all, one| {
-                (all.0 + one.0, all.1.max(one.1))
+            done.fold((0, [Duration::ZERO; 2]), |all, one| {
+                let longest = [0, 1].map(|part| all.1[part].max(one.1[part]));
+                (all.0 + one.0, longest)
             })
         });
         eprintln!(
-            "{sent} inserts, the longest wait {} ms",
-            longest.as_millis()
+            "{sent} inserts, the longest wait {} ms, and {} ms for all at once without one",
+            longest.as_millis(),
+            before.as_millis()
         );
         let question = "SELECT COUNT(*), COUNT(DISTINCT tag) FROM bank.ledger";
         let found = pair.two.admin().rows(question).texts();

@@ -390,15 +390,17 @@ impl Console {
     fn switch_to(&self, name: &str) -> Result<String, String> {
         let cluster = self.cluster()?;
         let switch = cluster.begin_switch(name)?;
+        let unchanged = |why| format!("everything goes on where it was: {why}");
+        let steps = cluster.approach(&switch).map_err(unchanged)?;
         let pauses = !self.shared.paused.swap(true, Relaxed);
         Order::Look.tell_all(&self.groups);
         let quiet = self.await_quiet(cluster.switch_max());
-        let done = quiet.and_then(|()| cluster.carry_out(&switch));
+        let done = quiet.and_then(|()| cluster.carry_out(&switch, steps));
         if pauses {
             self.shared.paused.store(false, Relaxed);
             Order::Look.tell_all(&self.groups);
         }
-        match done.map_err(|why| format!("everything goes on where it was: {why}"))? {
+        match done.map_err(unchanged)? {
             Ok(took) => Ok(format!(
                 "'{name}' is written to, after {} ms",
                 took.as_millis()

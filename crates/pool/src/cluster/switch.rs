@@ -1,6 +1,7 @@
 //! The switchover: an operator has another server written to, without an error for clients.
 //!
-//! The console holds what is new, and waits for the end of all transactions. Then the old writer is
+//! The console waits until the new one has what the old one has, so that it is held for as short as
+//! can be. Then it holds what is new, and waits for the end of all transactions. The old writer is
 //! set read-only, the new one is waited for until it has everything, by the old one's GTIDs, and
 //! promoted: by the pool's own statements, or by a program of the operator's. Galera's nodes all
 //! take writes: there nothing of this is needed. A group elects whom it is asked to, and Aurora
@@ -28,6 +29,13 @@ pub(crate) struct Switch<'a> {
     from: ServerId,
     to: ServerId,
     _only: MutexGuard<'a, ()>,
+}
+
+/// Connections to the old and the new writer, opened before anything is held.
+pub(crate) struct Steps {
+    old: Connection,
+    new: Connection,
+    texts: &'static Texts,
 }
 
 /// Time that a switchover took; or for which the new writer, which is in force, was not reached.
@@ -118,21 +126,43 @@ impl Cluster {
         self.switch_max
     }
 
+    /// Opens what the switchover needs, and waits until the new server has what the old one has by
+    /// now. Statements go on meanwhile: while they are held, only what came since is waited for.
+    ///
+    /// # Errors
+    /// A sentence: nothing has been changed.
+    pub(crate) fn approach(&self, switch: &Switch<'_>) -> Result<Option<Steps>, String> {
+        if !matches!(self.kind(), Kind::Replication | Kind::Rds) {
+            return Ok(None);
+        }
+        let (old, greeting) = self.connect(switch.from)?;
+        let (new, _) = self.connect(switch.to)?;
+        let is_mariadb = is_of_mariadb(&String::from_utf8_lossy(&greeting.version));
+        let texts = if is_mariadb { &MARIADB } else { &MYSQL };
+        let mut steps = Steps { old, new, texts };
+        self.catch_up(&mut steps)?;
+        Ok(Some(steps))
+    }
+
     /// Switches over while no statement begins. Gives the time that it took, or the time within
     /// which the new writer could not be reached.
     ///
     /// # Errors
     /// A sentence: the old writer is written to on.
-    pub(crate) fn carry_out(&self, switch: &Switch<'_>) -> Result<Switched, String> {
+    pub(crate) fn carry_out(
+        &self,
+        switch: &Switch<'_>,
+        steps: Option<Steps>,
+    ) -> Result<Switched, String> {
         let begun = Time::now();
-        let moved = match self.kind() {
-            Kind::Galera => Ok(()),
-            Kind::GroupReplication => self.elect(switch),
-            Kind::Aurora => match self.run_command(switch) {
+        let moved = match (self.kind(), steps) {
+            (_, Some(steps)) => self.exchange(switch, steps),
+            (Kind::GroupReplication, None) => self.elect(switch),
+            (Kind::Aurora, None) => match self.run_command(switch) {
                 Ok(false) => Err("with Aurora promote_command must do it".into()),
                 done => done.map(|_| ()),
             },
-            Kind::Replication | Kind::Rds => self.exchange(switch),
+            (_, None) => Ok(()),
         };
         self.ask_now();
         moved?;
@@ -178,20 +208,16 @@ impl Cluster {
     }
 
     /// Makes the old writer read-only, and then the new server writable.
-    fn exchange(&self, switch: &Switch<'_>) -> Result<(), String> {
-        let (mut old, greeting) = self.connect(switch.from)?;
-        let (mut new, _) = self.connect(switch.to)?;
-        let is_mariadb = is_of_mariadb(&String::from_utf8_lossy(&greeting.version));
-        let texts = if is_mariadb { &MARIADB } else { &MYSQL };
-        let held = old.query(texts.hold).map_err(|error| error.why);
+    fn exchange(&self, switch: &Switch<'_>, mut steps: Steps) -> Result<(), String> {
+        let held = steps.old.query(steps.texts.hold);
         let promoted = held
-            .map_err(Unpromoted::Surely)
-            .and_then(|_| self.promote(switch, texts, &mut old, &mut new));
+            .map_err(|error| Unpromoted::Surely(error.why))
+            .and_then(|_| self.promote(switch, &mut steps));
         match promoted {
             Ok(()) => Ok(()),
-            Err(Unpromoted::Surely(why)) => Err(release(&mut old, texts, why)),
-            Err(Unpromoted::Perhaps(why)) => match new.query(texts.hold) {
-                Ok(_) => Err(release(&mut old, texts, why)),
+            Err(Unpromoted::Surely(why)) => Err(release(&mut steps, why)),
+            Err(Unpromoted::Perhaps(why)) => match steps.new.query(steps.texts.hold) {
+                Ok(_) => Err(release(&mut steps, why)),
                 Err(_) => Err(format!(
                     "{why}; the old writer stays read-only, since the new one may take writes: \
                      look at both (SHOW SERVERS)"
@@ -200,29 +226,32 @@ impl Cluster {
         }
     }
 
-    fn promote(
-        &self,
-        switch: &Switch<'_>,
-        texts: &Texts,
-        old: &mut Connection,
-        new: &mut Connection,
-    ) -> Result<(), Unpromoted> {
-        let surely = |error: ProbeError| Unpromoted::Surely(error.why);
-        let position = first(&old.query(texts.position).map_err(surely)?);
+    /// Waits until the new server has everything that the old one has.
+    fn catch_up(&self, Steps { old, new, texts }: &mut Steps) -> Result<(), String> {
+        let why = |error: ProbeError| error.why;
+        let position = first(&old.query(texts.position).map_err(why)?);
         if position.is_empty() {
             let why = "the old writer has no GTIDs (log_bin, gtid_mode), so that nobody can tell \
                        when the new one has everything";
-            return Err(Unpromoted::Surely(why.into()));
+            return Err(why.into());
         }
         let wait = (texts.wait)(
             &position.replace(['\n', '\''], ""),
             self.switch_max.as_secs().max(1),
         );
-        if first(&new.query(&wait).map_err(surely)?) != "0" {
-            let within = self.switch_max.as_millis();
-            let why = format!("the new server has not caught up within {within} ms");
-            return Err(Unpromoted::Surely(why));
+        match first(&new.query(&wait).map_err(why)?) == "0" {
+            true => Ok(()),
+            false => Err(format!(
+                "the new server has not caught up within {} ms",
+                self.switch_max.as_millis()
+            )),
         }
+    }
+
+    fn promote(&self, switch: &Switch<'_>, steps: &mut Steps) -> Result<(), Unpromoted> {
+        let surely = |error: ProbeError| Unpromoted::Surely(error.why);
+        self.catch_up(steps).map_err(Unpromoted::Surely)?;
+        let Steps { new, texts, .. } = steps;
         if self.run_command(switch).map_err(Unpromoted::Perhaps)? {
             return Ok(());
         }
@@ -277,7 +306,7 @@ impl Cluster {
 }
 
 /// Lets the old writer take writes again, and says why.
-fn release(old: &mut Connection, texts: &Texts, why: String) -> String {
+fn release(Steps { old, texts, .. }: &mut Steps, why: String) -> String {
     match old.query(texts.release) {
         Ok(_) => why,
         Err(error) => format!("{why}; {}", error.why),
