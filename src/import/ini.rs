@@ -5,7 +5,7 @@
 //! the page that says what it is here.
 
 use super::libconfig::text_of;
-use super::settings::{Section, Settings, with_port};
+use super::settings::{Section, Settings, number, with_port};
 use serde_json::Value;
 use std::path::Path;
 
@@ -55,17 +55,55 @@ pub(super) fn convert(text: &str) -> Option<Settings> {
     Some(settings)
 }
 
-/// Servers with their names: one is the backend, several are a cluster.
-fn servers(all: &[(String, String)], kind: &str, settings: &mut Settings) {
-    if let [(_, address)] = all {
-        return settings.put(Section::Backend, "address", address.clone());
+/// A server by its name, with its address and what else is known of it.
+type Server = (String, Vec<(&'static str, toml::Value)>);
+
+/// Servers: one is the backend, several are a cluster.
+fn servers(all: Vec<Server>, kind: &str, settings: &mut Settings) {
+    let is_alone = all.len() == 1;
+    if !is_alone {
+        settings.put(Section::Cluster, "kind", kind);
     }
-    settings.put(Section::Cluster, "kind", kind);
-    for (name, address) in all {
-        settings.begin_server();
-        settings.put(Section::Server, "name", name.clone());
-        settings.put(Section::Server, "address", address.clone());
+    for (name, values) in all {
+        if !is_alone {
+            settings.begin_server();
+            settings.put(Section::Server, "name", name);
+        }
+        for (key, value) in values {
+            let section = match (is_alone, key) {
+                (true, "backends_max") => Section::Top,
+                (true, _) => Section::Backend,
+                (false, _) => Section::Server,
+            };
+            settings.put(section, key, value);
+        }
     }
+}
+
+/// TLS to a server of `MaxScale`, and the limit on its connections.
+fn of_server(part: &Part) -> Vec<(&'static str, toml::Value)> {
+    let is_on = |key| of(part, key).is_some_and(|it| ["true", "1", "yes", "on"].contains(&it));
+    let mut values = Vec::new();
+    if is_on("ssl") {
+        let (mode, verifies) = match () {
+            () if is_on("ssl_verify_peer_host") => ("verify_identity", true),
+            () if is_on("ssl_verify_peer_certificate") => ("verify_ca", true),
+            () => ("required", false),
+        };
+        values.push(("tls", mode.into()));
+        let files = [
+            ("ssl_ca", "tls_ca"),
+            ("ssl_cert", "tls_cert"),
+            ("ssl_key", "tls_key"),
+        ];
+        for (key, own) in files.into_iter().filter(|it| verifies || it.1 != "tls_ca") {
+            values.extend(of(part, key).map(|file| (own, file.to_owned().into())));
+        }
+    }
+    let max = of(part, "max_routing_connections").and_then(|max| max.parse().ok());
+    let max = max.filter(|max| *max > 0);
+    values.extend(max.map(|max| ("backends_max", number(max))));
+    values
 }
 
 fn left(part: &Part, taken: &[&str], page: &str, settings: &mut Settings) {
@@ -94,8 +132,12 @@ fn maxscale(parts: &[Part], settings: &mut Settings) {
                     true => host.into(),
                     false => with_port(host, port),
                 };
-                all.push((part.0.clone(), address));
-                taken.extend(["address", "socket", "port"]);
+                let mut values = vec![("address", address.into())];
+                values.extend(of_server(part));
+                all.push((part.0.clone(), values));
+                taken.extend(["address", "socket", "port", "max_routing_connections"]);
+                taken.extend(["ssl", "ssl_ca", "ssl_cert", "ssl_key"]);
+                taken.extend(["ssl_verify_peer_certificate", "ssl_verify_peer_host"]);
             }
             "monitor" => {
                 if get("module").is_some_and(|it| it.eq_ignore_ascii_case("galeramon")) {
@@ -126,7 +168,7 @@ fn maxscale(parts: &[Part], settings: &mut Settings) {
         left(part, &taken, "#from-maxscale", settings);
     }
     settings.put(Section::Top, "listen", listen);
-    servers(&all, kind, settings);
+    servers(all, kind, settings);
 }
 
 fn router(parts: &[Part], settings: &mut Settings) {
@@ -165,9 +207,9 @@ fn router(parts: &[Part], settings: &mut Settings) {
     }
     all.sort();
     all.dedup();
-    let named = all.into_iter().map(|address| (address.clone(), address));
+    let named = (all.into_iter()).map(|it| (it.clone(), vec![("address", it.into())]));
     settings.put(Section::Top, "listen", listen);
-    servers(&named.collect::<Vec<_>>(), "group_replication", settings);
+    servers(named.collect(), "group_replication", settings);
 }
 
 /// Addresses of a list with commas.
@@ -207,9 +249,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tls_to_a_server_is_as_strict_as_it_was() {
+        for (lines, mode, ca) in [
+            ("ssl=true\nssl_ca=/ca", "required", None),
+            (
+                "ssl=true\nssl_verify_peer_certificate=true\nssl_ca=/ca",
+                "verify_ca",
+                Some("/ca"),
+            ),
+            ("ssl=on\nssl_verify_peer_host=true", "verify_identity", None),
+        ] {
+            let values = of_server(&parts(&format!("[one]\n{lines}"))[0]);
+            let of = |key| {
+                values
+                    .iter()
+                    .find(|it| it.0 == key)
+                    .and_then(|it| it.1.as_str())
+            };
+            assert_eq!((of("tls"), of("tls_ca")), (Some(mode), ca), "{lines}");
+        }
+        assert!(of_server(&parts("[one]\nssl=false\nssl_ca=/ca")[0]).is_empty());
+    }
+
+    #[test]
     fn maxscale_s_servers_and_monitor_make_a_cluster() {
         let text = "[maxscale]\nthreads=auto\n[one]\ntype=server\naddress=10.0.0.1\nport=3307\n\
-                    [two]\ntype=server\naddress=10.0.0.2\n[watch]\ntype=monitor\n\
+                    [two]\ntype=server\naddress=10.0.0.2\nssl=true\n\
+                    max_routing_connections=40\n[watch]\ntype=monitor\n\
                     module=galeramon\nservers=one,two\nuser=mon\npassword=secret\n\
                     [rw]\ntype=service\nrouter=readwritesplit\nservers=one,two\nuser=x\n\
                     [in]\ntype=listener\nservice=rw\nport=4006\n";
@@ -221,7 +287,8 @@ mod tests {
             "monitor_user = \"mon\"",
             "kind = \"galera\"",
             "[[server]]\nname = \"one\"\naddress = \"10.0.0.1:3307\"",
-            "[[server]]\nname = \"two\"\naddress = \"10.0.0.2:3306\"",
+            "[[server]]\nname = \"two\"\naddress = \"10.0.0.2:3306\"\ntls = \"required\"\n\
+             backends_max = 40\n",
             "# - [rw] reads go to the writer too",
             "# - [maxscale] threads: see",
         ] {

@@ -338,7 +338,6 @@ fn account(credentials: &str, (variable, role): (&str, &str), settings: &mut Set
 }
 
 /// A server of the file.
-#[derive(Clone)]
 struct Server {
     address: String,
     hostgroup: i64,
@@ -381,21 +380,42 @@ fn cluster(file: &Group, of: i64) -> Result<Option<(&'static str, Vec<i64>)>, St
     Ok(None)
 }
 
-/// Takes all servers of a cluster.
-fn several(servers: &mut Vec<Server>, hostgroups: &[i64], kind: &str, settings: &mut Settings) {
+/// Takes all servers of a cluster; true if TLS is used to one of them.
+fn several(
+    servers: &mut Vec<Server>,
+    hostgroups: &[i64],
+    kind: &str,
+    settings: &mut Settings,
+) -> bool {
     settings.put(Section::Cluster, "kind", kind);
-    let mut addresses: Vec<String> = Vec::new();
-    servers.retain(|server| {
-        let is_own = hostgroups.contains(&server.hostgroup);
-        if is_own && !addresses.contains(&server.address) {
-            addresses.push(server.address.clone());
+    let mut all: Vec<Server> = Vec::new();
+    for server in servers.extract_if(.., |server| hostgroups.contains(&server.hostgroup)) {
+        match all.iter_mut().find(|it| it.address == server.address) {
+            Some(it) => {
+                it.tls |= server.tls;
+                it.backends_max = it.backends_max.max(server.backends_max);
+            }
+            None => all.push(server),
         }
-        !is_own
-    });
-    for address in addresses {
+    }
+    let tls = all.iter().any(|server| server.tls);
+    let sum = all.iter().map(|server| server.backends_max);
+    if let Some(sum) = sum
+        .reduce(|sum, max| Some(sum?.saturating_add(max?)))
+        .flatten()
+    {
+        settings.put(Top, "backends_max", made::number(sum));
+    }
+    for server in all {
         settings.begin_server();
-        settings.put(Section::Server, "name", address.clone());
-        settings.put(Section::Server, "address", address);
+        settings.put(Section::Server, "name", server.address.clone());
+        settings.put(Section::Server, "address", server.address);
+        if let Some(max) = server.backends_max {
+            settings.put(Section::Server, "backends_max", made::number(max));
+        }
+        if tls && !server.tls {
+            settings.put(Section::Server, "tls", "off");
+        }
     }
     if kind == "replication" {
         settings.note(
@@ -404,6 +424,7 @@ fn several(servers: &mut Vec<Server>, hostgroups: &[i64], kind: &str, settings: 
                 .into(),
         );
     }
+    tls
 }
 
 /// Chooses the server.
@@ -446,21 +467,18 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
         ));
     };
     let cluster = cluster(file, chosen)?;
-    let server = match &cluster {
-        Some(_) => servers[at].clone(),
-        None => servers.swap_remove(at),
-    };
-    if let Some(max) = server.backends_max {
-        settings.put(Top, "backends_max", made::number(max));
-    }
-    let hostgroups = match cluster {
+    let (hostgroups, tls) = match cluster {
         Some((kind, hostgroups)) => {
-            several(&mut servers, &hostgroups, kind, settings);
-            hostgroups
+            let tls = several(&mut servers, &hostgroups, kind, settings);
+            (hostgroups, tls)
         }
         None => {
+            let server = servers.swap_remove(at);
+            if let Some(max) = server.backends_max {
+                settings.put(Top, "backends_max", made::number(max));
+            }
             settings.put(Backend, "address", server.address);
-            vec![chosen]
+            (vec![chosen], server.tls)
         }
     };
     for other in servers {
@@ -469,10 +487,7 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
             other.address, other.hostgroup
         ));
     }
-    Ok(Chosen {
-        hostgroups,
-        tls: server.tls,
-    })
+    Ok(Chosen { hostgroups, tls })
 }
 
 fn hostgroup(group: &Group) -> Result<i64, String> {

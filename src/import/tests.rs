@@ -193,8 +193,9 @@ fn hostgroups_that_belong_together_make_a_cluster() {
     ] {
         let text = format!(
             "mysql_variables = {{ monitor_username = \"mon\" monitor_password = \"m\" }}\n\
-             mysql_servers = ({{ address = \"a\", hostgroup = 10 }},\n\
-             {{ address = \"a\", hostgroup = 20 }}, {{ address = \"b\", hostgroup = 20 }},\n\
+             mysql_servers = ({{ address = \"a\", hostgroup = 10, max_connections = 50 }},\n\
+             {{ address = \"a\", hostgroup = 20, max_connections = 40 }},\n\
+             {{ address = \"b\", hostgroup = 20, max_connections = 30, use_ssl = 1 }},\n\
              {{ address = \"c\", hostgroup = 5 }})\n\
              mysql_users = ({{ username = \"app\", password = \"x\", default_hostgroup = 10 }})\n\
              {table} = ({{ writer_hostgroup = 10, reader_hostgroup = 20 }})\n"
@@ -204,8 +205,11 @@ fn hostgroups_that_belong_together_make_a_cluster() {
         let (settings, notes) = parts(&made);
         let servers = format!(
             "[cluster]\nkind = \"{kind}\"\n\n[[server]]\nname = \"a:3306\"\naddress = \
-             \"a:3306\"\n\n[[server]]\nname = \"b:3306\"\naddress = \"b:3306\"\n\n[[user]]"
+             \"a:3306\"\nbackends_max = 50\ntls = \"off\"\n\n[[server]]\nname = \"b:3306\"\n\
+             address = \"b:3306\"\nbackends_max = 30\n\n[[user]]"
         );
+        assert!(settings.contains("backends_max = 80\n"), "{settings}");
+        assert!(settings.contains("tls = \"required\""), "{settings}");
         assert!(settings.contains(&servers), "{settings}");
         let lost = |note: &&str| note.starts_with("mysql_servers: c:3306 (hostgroup 5) has no");
         assert!(notes.iter().any(lost), "{notes:?}");

@@ -29,6 +29,7 @@ mod doctor;
 mod drills;
 mod driver;
 mod drivers;
+mod each_server;
 mod explain;
 mod fair;
 mod few_statements;

@@ -11,6 +11,37 @@ use testkit::reply::Outcome;
 
 const READERS: [&str; 2] = ["two", "three"];
 
+/// Waits until a server has all that its source has.
+fn catch_up(source: &Real, admin: &mut Client) {
+    let (position, wait) = match source.flavour() {
+        Flavour::MariaDb => ("SELECT @@gtid_binlog_pos", "MASTER_GTID_WAIT"),
+        Flavour::MySql => (
+            "SELECT @@global.gtid_executed",
+            "WAIT_FOR_EXECUTED_GTID_SET",
+        ),
+    };
+    let position = source.admin().value(position).replace('\n', "");
+    assert_eq!(
+        admin.value(&format!("SELECT {wait}('{position}', 60)")),
+        "0"
+    );
+}
+
+/// Has a replica say its own name in `bank.here`.
+pub(crate) fn say_name(source: &Real, replica: &Real, name: &str) {
+    let mut admin = replica.admin();
+    catch_up(source, &mut admin);
+    let is_mysql = replica.flavour() == Flavour::MySql;
+    if is_mysql {
+        admin.must("SET GLOBAL super_read_only=0");
+    }
+    admin.must("SET sql_log_bin=0");
+    admin.must(&format!("UPDATE bank.here SET name = '{name}'"));
+    if is_mysql {
+        admin.must("SET GLOBAL super_read_only=1");
+    }
+}
+
 /// A pair, and one more that replicates from the first. Each says its name in `bank.here`.
 struct Trio {
     pair: Pair,
@@ -41,35 +72,14 @@ impl Trio {
             "INSERT INTO bank.t VALUES (1, 0)",
         ]);
         let trio = Trio { pair, three };
-        for (real, name) in [(&trio.pair.two, "two"), (&trio.three, "three")] {
-            let mut admin = real.admin();
-            trio.catch_up(&mut admin);
-            if is_mysql {
-                admin.must("SET GLOBAL super_read_only=0");
-            }
-            admin.must("SET sql_log_bin=0");
-            admin.must(&format!("UPDATE bank.here SET name = '{name}'"));
-            if is_mysql {
-                admin.must("SET GLOBAL super_read_only=1");
-            }
-        }
+        say_name(&trio.pair.one, &trio.pair.two, "two");
+        say_name(&trio.pair.one, &trio.three, "three");
         Some(trio)
     }
 
     /// Waits until a server has all that the first has.
     fn catch_up(&self, admin: &mut Client) {
-        let (position, wait) = match self.three.flavour() {
-            Flavour::MariaDb => ("SELECT @@gtid_binlog_pos", "MASTER_GTID_WAIT"),
-            Flavour::MySql => (
-                "SELECT @@global.gtid_executed",
-                "WAIT_FOR_EXECUTED_GTID_SET",
-            ),
-        };
-        let position = self.pair.one.admin().value(position).replace('\n', "");
-        assert_eq!(
-            admin.value(&format!("SELECT {wait}('{position}', 60)")),
-            "0"
-        );
+        catch_up(&self.pair.one, admin);
     }
 
     fn servers(&self) -> [&Real; 3] {

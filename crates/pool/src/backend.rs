@@ -40,9 +40,9 @@ use crate::client::buffers::outgoing::Outgoing;
 use crate::client::buffers::transport::Transport;
 use crate::errors::reasons::Refusal;
 use crate::group::tokens::ClientId;
-use crate::scheduler::account_slots::Kept;
+use crate::scheduler::account_slots::{Kept, OnServer};
 use crate::server::fleet::Unit;
-use crate::server::tls::{BackendTls, Security};
+use crate::server::tls::BackendTls;
 use reactor::{Address, Time};
 use session::known_digests::Ending;
 use session::meter::{Charge, Meter};
@@ -365,6 +365,8 @@ pub(crate) struct Backend<S> {
     pub(crate) thread: u32,
     /// Units of the fleet's limits that it uses.
     units: Vec<Unit>,
+    /// Place among the connections to its server, of several.
+    on_server: Option<OnServer>,
     /// The group's epoch when it was dialled (see [`session::known_good`]).
     epoch: u64,
     /// Client that it serves next.
@@ -467,16 +469,27 @@ impl<S> Backend<S> {
         self.units = units;
     }
 
+    /// Counts at its server, of several, until it is dropped.
+    pub(crate) fn count_at(&mut self, server: Option<OnServer>) {
+        self.on_server = server;
+    }
+
+    /// Groups that want a connection to its server.
+    pub(crate) fn wanting_its_server(&self) -> Vec<usize> {
+        let server = self.on_server.as_ref();
+        server.map(OnServer::wanting).unwrap_or_default()
+    }
+
     /// A connection that is being opened.
     pub(crate) fn dialling(
         to: Endpoint<S>,
         now: Time,
         session: Rc<Session>,
-        tls: Option<&BackendTls>,
+        tls: Option<Arc<BackendTls>>,
     ) -> Self {
         let Endpoint { sock, at, pool } = to;
         let secure = matches!(*at, Address::Unix(_));
-        let security = Security::of(tls, &at);
+        let dial = Dial::at(&at, tls);
         Backend {
             transport: Transport::plain(sock, secure),
             state: BackendState::Dialling,
@@ -488,11 +501,12 @@ impl<S> Backend<S> {
             since: now,
             born: now,
             transaction_seen: None,
-            dial: Some(Box::new(Dial::new(secure, security))),
+            dial: Some(Box::new(dial)),
             session,
             login_role: None,
             thread: 0,
             units: Vec::new(),
+            on_server: None,
             epoch: 0,
             reuse: Reuse::default(),
             is_reader: false,

@@ -23,10 +23,12 @@ use crate::cluster::reads::{Reads, list_of};
 use crate::cluster::traits::Traits;
 use crate::config::Settings;
 use crate::observe::log::{Event, note};
+use crate::scheduler::account_slots::AccountSlots;
 use crate::server::upstream::{Place, Upstream, Writer};
 use crate::server::watched::trigger::WatchTrigger;
 use ::cluster::{Observation, Role, ServerId, State, Traffic, View, decide};
 use reactor::{Address, Time};
+use std::iter::repeat;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU16};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,6 +55,8 @@ pub(crate) struct MemberShown {
     pub(crate) lag: Option<Duration>,
     /// Statements that it has answered as a reader.
     pub(crate) reads: u64,
+    /// Connections to it, and how many there may be.
+    pub(crate) backends: (usize, Option<usize>),
 }
 
 /// Knowledge of the servers.
@@ -96,6 +100,8 @@ pub(crate) struct Cluster {
     switching: Mutex<()>,
     switch_max: Duration,
     promote_command: Vec<String>,
+    /// Connections to each server.
+    connections: Vec<Arc<AccountSlots>>,
     /// True if the log has it that no server names its replicas.
     is_unnamed: AtomicBool,
     /// Error of the last statement that failed on the writer for want of room; 0: none did.
@@ -112,8 +118,10 @@ impl Cluster {
     /// The servers of the settings, where there are several. `upstream` follows their writer.
     pub(crate) fn of(settings: &Settings, upstream: &Arc<Upstream>) -> Option<Arc<Cluster>> {
         let several = settings.cluster.as_ref()?;
-        let place = |place: &Place| Some(Arc::new(Upstream::new(place.clone())));
-        let mut places: Vec<_> = several.places.iter().map(place).collect();
+        let place = |(id, place): (_, &Place)| {
+            Some(Arc::new(Upstream::of_server(place.clone(), ServerId(id))))
+        };
+        let mut places: Vec<_> = (0..).zip(&several.places).map(place).collect();
         let discovery = Discovery::behind(places.len(), several.discovery.is_some());
         let mut decision = several.decision.clone();
         let free = std::iter::repeat_with(vacant).take(discovery.len());
@@ -141,6 +149,10 @@ impl Cluster {
             switching: Mutex::default(),
             switch_max: several.switch_max,
             promote_command: several.promote_command.clone(),
+            connections: (several.backends_max.iter().copied().chain(repeat(None)))
+                .map(AccountSlots::of_server)
+                .take(count)
+                .collect(),
             is_unnamed: AtomicBool::new(false),
             full: AtomicU16::new(0),
             reads: Reads::new(
@@ -152,6 +164,11 @@ impl Cluster {
                 ),
             ),
         }))
+    }
+
+    /// Connections to a server.
+    pub(crate) fn connections(&self, id: ServerId) -> &Arc<AccountSlots> {
+        &self.connections[id.index()]
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -243,6 +260,7 @@ impl Cluster {
         }
         let writer = view.writer.and_then(|id| {
             Some(Writer {
+                id,
                 name: servers[id.index()].name.clone(),
                 at: known.addresses[id.index()].clone()?,
             })
@@ -368,6 +386,7 @@ impl Cluster {
                 version: report.map(|report| report.version.clone()),
                 lag: lag.map(Duration::from_millis),
                 reads: on.total.load(Relaxed),
+                backends: self.connections(id).used(),
             }
         });
         shown.collect()

@@ -33,15 +33,16 @@ use crate::auth::verifier::Verifier;
 use crate::config::checks::{
     CLIENTS_PER_BACKEND, check_backends_min, check_cluster, check_console, check_fleet,
     check_http_token, check_listen, check_monitor, check_otel, check_place, check_prepared_max,
-    check_reads, check_requirements, check_run_as, check_units, check_user, note_unknown_log_users,
-    server_accounts,
+    check_reads, check_requirements, check_run_as, check_server_tls, check_units, check_user,
+    note_unknown_log_users, server_accounts,
 };
 use crate::config::file::{File, Table};
 use crate::config::mistakes::Mistakes;
 use crate::limits::addresses::{AddressRules, Limit};
 use crate::limits::user_use::UserUse;
-use crate::server::tls::{BackendTls, BackendTlsKeys, unprotected};
-use crate::server::upstream::Place;
+use crate::server::tls::BackendTls;
+use crate::server::upstream::{Place, Upstream};
+use cluster::ServerId;
 use files::Unread;
 use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
@@ -207,6 +208,10 @@ pub struct ClusterSettings {
     pub(crate) decision: cluster::Settings,
     /// Their places, in that order.
     pub(crate) places: Vec<Place>,
+    /// TLS to each.
+    pub(crate) tls: Vec<Arc<BackendTls>>,
+    /// Limits on connections to each.
+    pub(crate) backends_max: Vec<Option<usize>>,
     /// Servers may be found that the cluster names.
     pub(crate) discovery: Option<DiscoverySettings>,
     /// Time limit of an answer.
@@ -357,6 +362,22 @@ impl Settings {
             mode: self.socket_mode.0,
             owner: self.socket_owner.map(|owner| owner.0),
             group: self.socket_group.map(|group| group.0),
+        }
+    }
+
+    /// TLS to one of several servers; those that were found have that of `[backend]`.
+    pub(crate) fn tls_of(&self, server: ServerId) -> Arc<BackendTls> {
+        let own = self.cluster.as_ref();
+        let own = own.and_then(|cluster| cluster.tls.get(server.index()));
+        own.unwrap_or(&self.backend_tls).clone()
+    }
+
+    /// TLS to the server of this place at an address; `None`: of several servers none is known to
+    /// be there.
+    pub(crate) fn tls_at(&self, upstream: &Upstream, at: &Address) -> Option<Arc<BackendTls>> {
+        match self.cluster {
+            None => Some(self.backend_tls.clone()),
+            Some(_) => upstream.server_at(at).map(|server| self.tls_of(server)),
         }
     }
 
@@ -715,22 +736,17 @@ impl Raw {
         {
             mistakes.note(check_requirements(&self.users, &users, tls.as_deref()));
         }
-        let cluster = check_cluster(&self.members, &self.cluster, mistakes);
+        let mut cluster = check_cluster(&self.members, &self.cluster, mistakes);
         let fleet = check_fleet(&self.fleet, mistakes);
         let server = server.and_then(|(server, place, monitor)| {
-            let members = cluster.iter().flatten().flat_map(|cluster| &cluster.places);
-            warnings.extend(members.filter_map(|at| unprotected(server.tls, at)).next());
-            let keys = BackendTlsKeys {
-                mode: server.tls,
-                ca: server.tls_ca,
-                cert: server.tls_cert,
-                key: server.tls_key,
-                name: server.tls_name,
-                server_public_key: server.server_public_key,
-                get_server_public_key: server.get_server_public_key,
-            };
-            let tls = BackendTls::of(keys, &place, &mut warnings);
-            let tls = mistakes.note(tls.map_err(|error| self.server.placed(error)))?;
+            let tls = check_server_tls(
+                &self.server,
+                &place,
+                &self.members,
+                cluster.as_mut().and_then(Option::as_mut),
+                &mut warnings,
+                mistakes,
+            )?;
             Some((place, monitor, tls, server.proxy_protocol))
         });
         let console = mistakes.section(

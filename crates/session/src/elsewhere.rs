@@ -38,13 +38,15 @@ pub enum Why {
     Unsure,
     /// Reader that was just waited for in vain for the client's own writes, or that was lost.
     Behind,
+    /// Lack of a server to be read that has a connection free, or takes another.
+    Full,
     /// Lack of a server that may be read.
     NoReader,
 }
 
 impl Why {
     /// All of them.
-    pub const ALL: [Why; 13] = [
+    pub const ALL: [Why; 14] = [
         Why::Read,
         Why::ReadOnly,
         Why::NoSelect,
@@ -57,6 +59,7 @@ impl Why {
         Why::Pinned,
         Why::Unsure,
         Why::Behind,
+        Why::Full,
         Why::NoReader,
     ];
 
@@ -76,6 +79,7 @@ impl Why {
             Why::Pinned => "pinned",
             Why::Unsure => "unsure",
             Why::Behind => "behind",
+            Why::Full => "full",
             Why::NoReader => "no_reader",
         }
     }
@@ -96,6 +100,7 @@ impl Why {
             Why::Pinned => "its client keeps a backend",
             Why::Unsure => "its client may have written what no GTID is known of",
             Why::Behind => "a reader was behind, or was lost, just now",
+            Why::Full => "the servers that may be read take no more connections",
             Why::NoReader => "no server may be read",
         }
     }

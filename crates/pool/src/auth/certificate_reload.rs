@@ -13,8 +13,10 @@ use crate::observe::log::{Event, note};
 pub(crate) fn renew(settings: &Settings, demanded: bool) {
     let clients = settings.tls.as_ref();
     let clients = clients.map(|tls| ("tls", tls.config.renew(demanded)));
-    let server = ("backend.tls", settings.backend_tls.config.renew(demanded));
-    for (which, renewal) in clients.into_iter().chain([server]) {
+    let several = settings.cluster.iter().flat_map(|cluster| &cluster.tls);
+    let servers = several.chain([&settings.backend_tls]);
+    let servers = servers.map(|tls| ("backend.tls", tls.config.renew(demanded)));
+    for (which, renewal) in clients.into_iter().chain(servers) {
         match renewal {
             Renewal::Unchanged => {}
             Renewal::Renewed => note(

@@ -65,7 +65,8 @@ impl<N: Net> BackendCloser<'_, N> {
         }
         backend.transport.end(self.net);
         let waiting = self.pools.pools[backend.pool].slots.wanting();
-        self.turn_output.wake(waiting.into_iter());
+        let waiting = waiting.into_iter().chain(backend.wanting_its_server());
+        self.turn_output.wake(waiting);
         drop(backend);
         true
     }

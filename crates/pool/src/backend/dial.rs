@@ -11,7 +11,10 @@
 
 use crate::auth::credential::Credential;
 use crate::backend::pools::PoolKey;
-use crate::server::tls::{Asking, Security};
+use crate::server::tls::{Asking, BackendTls, Security};
+use reactor::{Address, Tls};
+use std::io;
+use std::sync::Arc;
 use wire::attributes::{Form, put_query};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES, SSL};
 use wire::client_login::{Account, COLLATION, ClientLogin, LoginError, Progress, put_tls_request};
@@ -58,6 +61,7 @@ pub(crate) struct Dial {
     login: ClientLogin,
     secure: bool,
     security: Security,
+    tls: Option<Arc<BackendTls>>,
     /// Bytes that the connection begins with, until they have been sent: a PROXY header, or
     /// nothing.
     header: Vec<u8>,
@@ -75,10 +79,27 @@ impl Dial {
             login: ClientLogin::new(),
             secure,
             security,
+            tls: None,
             header: Vec::new(),
             greeted: None,
             thread: None,
         }
+    }
+
+    /// A login at this address, with TLS as the server there has it.
+    #[must_use]
+    pub(crate) fn at(at: &Address, tls: Option<Arc<BackendTls>>) -> Dial {
+        let security = Security::of(tls.as_deref(), at);
+        Dial {
+            tls,
+            ..Dial::new(matches!(at, Address::Unix(_)), security)
+        }
+    }
+
+    /// The pool's side of TLS, in front of its handshake.
+    pub(crate) fn begin_tls(&self) -> io::Result<Tls> {
+        let tls = self.tls.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        tls.begin()
     }
 
     /// A dial with these bytes in front of everything.

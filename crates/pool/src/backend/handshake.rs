@@ -9,7 +9,6 @@
 use crate::backend::Backend;
 use crate::backend::dial::DialStep;
 use crate::backend::pools::{DialEnd, PoolKey};
-use crate::server::tls::BackendTls;
 use reactor::Net;
 use std::io;
 use wire::packet::{Frame, HEADER_LEN, frame};
@@ -35,7 +34,7 @@ impl<S> Backend<S> {
     pub(crate) fn take_login<N: Net<Sock = S>>(
         &mut self,
         net: &mut N,
-        (key, tls): (&PoolKey, Option<&BackendTls>),
+        key: &PoolKey,
         input: &[u8],
     ) -> (usize, LoginStep) {
         let Frame::Whole { total, last_seq } = frame(input) else {
@@ -46,7 +45,7 @@ impl<S> Backend<S> {
         };
         match dial.packet(key, &input[HEADER_LEN..total], last_seq) {
             DialStep::BeginTls(request) => {
-                let step = self.begin_tls(net, tls, &request, &input[total..]);
+                let step = self.begin_tls(net, &request, &input[total..]);
                 (input.len(), step)
             }
             step => (total, after(step)),
@@ -66,11 +65,11 @@ impl<S> Backend<S> {
     fn begin_tls<N: Net<Sock = S>>(
         &mut self,
         net: &mut N,
-        tls: Option<&BackendTls>,
         request: &[u8],
         received: &[u8],
     ) -> LoginStep {
-        let begun = match tls.map(BackendTls::begin) {
+        let tls = self.dial.as_ref().map(|dial| dial.begin_tls());
+        let begun = match tls {
             None => Err(io::ErrorKind::Unsupported.into()),
             Some(tls) => tls.and_then(|tls| {
                 let transport = &mut self.transport;
@@ -129,7 +128,7 @@ mod tests {
         let mut backend = backend();
         let packet = error(1040, b"Too many connections");
         let half = &packet[..packet.len() - 1];
-        let (used, step) = backend.take_login(&mut Scripted::default(), (&key(), None), half);
+        let (used, step) = backend.take_login(&mut Scripted::default(), &key(), half);
         assert!(used == 0 && matches!(step, LoginStep::Wait), "{step:?}");
     }
 
@@ -147,8 +146,7 @@ mod tests {
             let mut backend = backend();
             let mut packet = error(code, words);
             packet.extend(b"more");
-            let (used, step) =
-                backend.take_login(&mut Scripted::default(), (&key(), None), &packet);
+            let (used, step) = backend.take_login(&mut Scripted::default(), &key(), &packet);
             assert_eq!(used, packet.len() - 4, "what is behind it is not taken");
             assert!(
                 matches!(&step, LoginStep::Failed(_, end) if *end == expected),

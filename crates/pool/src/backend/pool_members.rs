@@ -406,9 +406,12 @@ impl<N: Net> PoolMembers<'_, N> {
         let used = self.kinds_in_use();
         let slots = (self.shared.account_slots).of(&key.user, key.reader, self.settings);
         let is_of_server = key.account.is_some();
+        let server = key.reader.or_else(|| self.shared.upstream.writer_id());
+        let server = self.shared.connections_to(server);
         let figures = is_of_server.then(|| self.shared.account_places.place_of(&key.user));
         let index = self.pools.add(key, |index| used.contains(&index));
         self.pools.pools[index].slots = slots;
+        self.pools.pools[index].server = server;
         self.pools.pools[index].figures = figures;
         // Its number may have been another's.
         self.schemas.forget_pool(index);

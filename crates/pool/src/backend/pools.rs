@@ -18,7 +18,7 @@ use crate::auth::credential::Credential;
 use crate::auth::secret::Secret;
 use crate::config::Settings;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::scheduler::account_slots::AccountSlots;
+use crate::scheduler::account_slots::{AccountSlots, Place};
 use crate::scheduler::budget::Budget;
 use crate::scheduler::queue::{QueueName, Queues, Waiting};
 use crate::server::begins::Begins;
@@ -163,6 +163,8 @@ pub(crate) struct BackendPool {
     pub queues: Queues,
     /// Connections of its account, over all pools and groups.
     pub(crate) slots: Arc<AccountSlots>,
+    /// Connections to its server, over all pools and groups, where there are several servers.
+    pub(crate) server: Option<Arc<AccountSlots>>,
     /// Place of its figures, if it is an account of the server; else they are its users'.
     pub(crate) figures: Option<u16>,
     /// No dial before this moment.
@@ -194,6 +196,7 @@ impl BackendPool {
             dialling: 0,
             queues: Queues::default(),
             slots: Arc::default(),
+            server: None,
             figures: None,
             dial_at: Time(0),
             back_off: BACK_OFF_MIN,
@@ -205,6 +208,29 @@ impl BackendPool {
             has: OwnWrites::default(),
             behind_until: Time(0),
         }
+    }
+
+    /// Limits on its connections: those of its account, and of its server.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &Arc<AccountSlots>> {
+        [Some(&self.slots), self.server.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+
+    /// Counts at another server from now on.
+    pub(crate) fn follow_server(&mut self, place: Place, server: Option<Arc<AccountSlots>>) {
+        if let Some(before) = std::mem::replace(&mut self.server, server) {
+            before.want(place, None);
+        }
+    }
+
+    /// True if no backend of it is free, and its server takes no more.
+    pub(crate) fn is_server_full(&self) -> bool {
+        self.idle.is_empty()
+            && self
+                .server
+                .as_ref()
+                .is_some_and(|server| server.is_at_max())
     }
 
     /// Stores the session in which a fresh backend begins, with `init_connect` with all its

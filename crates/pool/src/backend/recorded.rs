@@ -114,6 +114,7 @@ impl<S> Backend<S> {
             was_reset: _,
             kept_slot: _,
             units: _,
+            on_server: _,
             // One on a reader is taken by no other process.
             is_reader: _,
             catching_up: _,

@@ -177,7 +177,7 @@ impl Known {
             address,
             named_at: now,
         });
-        self.places[id.index()] = Some(Arc::new(Upstream::new(Place::Fixed(at))));
+        self.places[id.index()] = Some(Arc::new(Upstream::of_server(Place::Fixed(at), id)));
         let server = &mut self.settings.servers[id.index()];
         (server.name, server.address) = (name.into(), name.into());
         note(

@@ -304,16 +304,21 @@ impl<N: Net> Readers<'_, N> {
     }
 
     /// Pool for a read of a client of this pool, on a server that is not known to lack what the
-    /// client has to see.
-    pub(crate) fn reader_pool(&mut self, key: ClientId, home: usize) -> Option<usize> {
-        let mut behind = Vec::new();
+    /// client has to see, and that has a backend free or takes another; else the reason.
+    pub(crate) fn reader_pool(&mut self, key: ClientId, home: usize) -> Result<usize, Why> {
+        let (mut behind, mut why) = (Vec::new(), Why::Full);
         loop {
-            let reader = self.reads.next(&behind)?;
+            let reader = self.reads.next(&behind).ok_or(why)?;
             let pool = self.members.on_reader(home, reader);
+            if self.members.pools.pools[pool].is_server_full() {
+                behind.push(reader);
+                continue;
+            }
             let until = self.members.pools.pools[pool].behind_until;
             if until <= self.members.net.now() || self.not_known_to_have(key, pool).is_none() {
-                return Some(pool);
+                return Ok(pool);
             }
+            why = Why::Behind;
             behind.push(reader);
         }
     }

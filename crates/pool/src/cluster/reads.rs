@@ -196,6 +196,7 @@ impl Shared {
         self.cluster = Cluster::of(&self.settings(), &self.upstream);
         let name = "simulated".into();
         let writer = Writer {
+            id: ServerId(0),
             name,
             at: at.clone(),
         };

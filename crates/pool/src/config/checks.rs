@@ -16,7 +16,7 @@ use crate::config::mistakes::Mistakes;
 use crate::config::row::{Keys, Row, Value};
 use crate::config::rows::{
     ClusterKeys, ConsoleKeys, FleetKeys, Limits, MemberKeys, OtelKeys, Require, SERVER, ServerKeys,
-    Settings, USER_ROWS, UserAuth, UserKeys, account_source,
+    ServerTlsKeys, Settings, USER_ROWS, UserAuth, UserKeys, account_source,
 };
 use crate::config::secret::Typed;
 use crate::config::{
@@ -24,6 +24,7 @@ use crate::config::{
     OtelSettings, SERVER_ACCOUNTS, User,
 };
 use crate::scheduler::priority::ReadFrom;
+use crate::server::tls::BackendTls;
 use crate::server::upstream::Place;
 use cluster::fleet::UNITS_MAX;
 use cluster::{SERVERS_MAX, ServerSettings};
@@ -161,6 +162,7 @@ pub(super) fn check_cluster(
         return Some(None);
     }
     let (mut servers, mut places) = (Vec::<ServerSettings>::new(), Vec::new());
+    let mut backends_max = Vec::new();
     for keys in members {
         let read = MemberKeys::from_keys;
         let member = mistakes.section(MemberKeys::note_mistakes, read, keys, None)?;
@@ -181,6 +183,7 @@ pub(super) fn check_cluster(
             weight: member.weight,
         });
         places.push(member.address);
+        backends_max.push(member.backends_max);
     }
     if servers.len() > SERVERS_MAX {
         mistakes.add(format!("server: expected at most {SERVERS_MAX} [[server]]"));
@@ -203,6 +206,8 @@ pub(super) fn check_cluster(
             ..defaults
         },
         places,
+        tls: Vec::new(),
+        backends_max,
         discovery: typed.discover.then_some(DiscoverySettings {
             networks: typed.discover_networks,
             keep: typed.discover_keep,
@@ -213,6 +218,54 @@ pub(super) fn check_cluster(
         read_wait_max: typed.read_wait_max,
         read_dry_run: typed.read_dry_run,
     }))
+}
+
+/// TLS to the server of `[backend]`, and to each of several, which is made of what stands below its
+/// `[[server]]` and of the rest of `[backend]`.
+pub(super) fn check_server_tls(
+    backend: &Keys,
+    place: &Place,
+    members: &[Keys],
+    cluster: Option<&mut ClusterSettings>,
+    warnings: &mut Vec<String>,
+    mistakes: &mut Mistakes,
+) -> Option<Arc<BackendTls>> {
+    let (note, read) = (ServerTlsKeys::note_mistakes, ServerTlsKeys::from_keys);
+    let typed = mistakes.section(note, read, backend, None)?.typed();
+    // That of `[backend]` alone is used for servers that are found.
+    let listed = cluster
+        .as_ref()
+        .filter(|cluster| cluster.discovery.is_none());
+    let place = listed.map_or(place, |cluster| &cluster.places[0]);
+    let listed_warnings = &mut Vec::new();
+    let own_warnings = match cluster {
+        None => &mut *warnings,
+        Some(_) => listed_warnings,
+    };
+    let tls = BackendTls::of(typed, place, own_warnings);
+    let tls = mistakes.note(tls.map_err(|error| backend.placed(error)))?;
+    let Some(cluster) = cluster else {
+        return Some(tls);
+    };
+    for (keys, place) in members.iter().zip(&cluster.places) {
+        let typed = mistakes.section(note, read, keys, Some(backend))?.typed();
+        let own = |key: &str| keys.get(key).is_some();
+        let mut said = Vec::new();
+        let tls = BackendTls::of(typed.without_unused(own), place, &mut said);
+        // A sentence about `[backend]`, as one about this server.
+        let of_server = |why: String| {
+            let why = why.replacen("backend.", &keys.prefix, 1);
+            why.replace("backend.", "")
+        };
+        for warning in said.into_iter().map(of_server) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        let tls = tls.map_err(|error| keys.placed(of_server(error)));
+        cluster.tls.push(mistakes.note(tls)?);
+    }
+    Some(tls)
 }
 
 /// Refuses reads elsewhere in a fleet: all its backends are of one server, whose locks they hold.

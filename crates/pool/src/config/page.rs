@@ -72,7 +72,8 @@ fn entries() -> Vec<Entry> {
         row,
     };
     let server = server_rows().map(|row| of("backend.", row));
-    let members = member_rows().map(|row| of("server.", row));
+    let members = member_rows().filter(|row| row.for_all.is_none());
+    let members = members.map(|row| of("server.", row));
     let cluster = cluster_rows().map(|row| of("cluster.", row));
     let fleet = fleet_rows().map(|row| of("fleet.", row));
     let tls = tls_rows().map(|row| of("tls.", row));

@@ -23,7 +23,7 @@ use crate::observe::log::{Level, LogFormat};
 use crate::scheduler::priority::{Consistency, Mode, Priority, ReadFrom};
 use crate::scheduler::running_limit::Oversubscribe;
 use crate::server::proxy_protocol::ProxyProtocol;
-use crate::server::tls::{BackendTls, BackendTlsMode};
+use crate::server::tls::{BackendTls, BackendTlsKeys, BackendTlsMode};
 use crate::server::upstream::Place;
 use cluster::{Kind as ClusterKind, Role as ClusterRole, WriterLost};
 use httpd::Names;
@@ -465,10 +465,9 @@ table! {
             /// Resident memory of the pool above which new clients are refused (error 1041) and
             /// only the first 16 KiB of commands are read. The same holds while the machine has
             /// less than 64 MiB free, or the control group a sixteenth of its limit (at most 64
-            /// MiB). Default: 90 % of the machine or of the smallest control group's limit. What is
-            /// buffered for clients may take seven eighths of it. Beyond any of these, the pool
-            /// closes the client that uses most, if that is more than an even share; between
-            /// statements it gets error 1153 first (event `memory-share`).
+            /// MiB). Default: 90 % of the machine or of the smallest control group's limit. Beyond
+            /// it [the client that holds most](../bounds.md#clients-and-logins) may be closed
+            /// (event `memory-share`).
             memory_bytes_max: Option<usize> {
                 .number("bytes", 1 << 20, MANY).or_nothing("90 % of what there is")
                 .fixed()
@@ -681,51 +680,6 @@ table! {
                 .fixed()
             }
 
-            /// TLS to the server, as MySQL's `--ssl-mode`. Only `verify_ca` and `verify_identity`
-            /// protect from a middleman. See [TLS to the server](tls.md#tls-to-the-server).
-            tls: Option<BackendTlsMode> {
-                .of(Kind::OneOf(&["off", "preferred", "required", "verify_ca", "verify_identity"]))
-                .or_nothing("`preferred`; `off` over a Unix socket and a loopback address")
-                .fixed()
-            }
-
-            /// Trusted authorities.
-            tls_ca: Option<PathBuf> {
-                .of(Kind::Text("the path of a PEM file"))
-                .or_nothing("none; `verify_ca` and `verify_identity` need it")
-                .fixed()
-            }
-
-            /// Certificate of the pool for accounts that need one (`REQUIRE X509`).
-            tls_cert: Option<PathBuf> {
-                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
-                .fixed()
-            }
-
-            /// Its private key, not encrypted.
-            tls_key: Option<PathBuf> {
-                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
-                .fixed()
-            }
-
-            /// Host name or IP address that the server's certificate must be valid for.
-            tls_name: Option<String> {
-                .of(Kind::Text("a host's name or an IP address"))
-                .or_nothing("the host in `address`")
-                .fixed()
-            }
-
-            /// Public RSA key of the server, which encrypts passwords for `caching_sha2_password`
-            /// without TLS: MySQL's `public_key.pem`.
-            server_public_key: Option<PathBuf> {
-                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
-                .fixed()
-            }
-
-            /// Use the RSA key that the server sends, unchecked; a middleman could read passwords.
-            /// Always done over a loopback address.
-            get_server_public_key: bool { .of(Kind::Switch).or(Absent::Switch(false)) .fixed() }
-
             /// Send clients' addresses to the server in a header of the PROXY protocol, version 1
             /// or 2. Clients of different addresses then share no backend. See [To the
             /// server](proxy-protocol.md#to-the-server).
@@ -754,6 +708,62 @@ table! {
             /// Instead of it: the variable of the environment that holds it.
             monitor_password_env: Option<String> {
                 .of(Kind::Text("a name")).or_nothing("")
+            }
+        }
+    }
+}
+
+table! {
+    /// TLS to a server as typed: below its `[[server]]`, or else below `[backend]`.
+    #[derive(Debug)]
+    pub(crate) struct ServerTlsKeys, SERVER_TLS_ROWS {
+        section "The server" {
+            /// TLS to the server, as MySQL's `--ssl-mode`. Only `verify_ca` and `verify_identity`
+            /// protect from a middleman. See [TLS to the server](tls.md#tls-to-the-server). This
+            /// and the next six may stand below a `[[server]]` too, for that server.
+            tls: Option<BackendTlsMode> {
+                .of(Kind::OneOf(&["off", "preferred", "required", "verify_ca", "verify_identity"]))
+                .or_nothing("`preferred`; `off` over a Unix socket and a loopback address")
+                .for_all("The server").fixed()
+            }
+
+            /// Trusted authorities.
+            tls_ca: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file"))
+                .or_nothing("none; `verify_ca` and `verify_identity` need it")
+                .for_all("The server").fixed()
+            }
+
+            /// Certificate of the pool for accounts that need one (`REQUIRE X509`).
+            tls_cert: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+                .for_all("The server").fixed()
+            }
+
+            /// Its private key, not encrypted.
+            tls_key: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+                .for_all("The server").fixed()
+            }
+
+            /// Host name or IP address that the server's certificate must be valid for.
+            tls_name: Option<String> {
+                .of(Kind::Text("a host's name or an IP address"))
+                .or_nothing("the host in `address`")
+                .for_all("The server").fixed()
+            }
+
+            /// Public RSA key of the server, which encrypts passwords for `caching_sha2_password`
+            /// without TLS: MySQL's `public_key.pem`.
+            server_public_key: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+                .for_all("The server").fixed()
+            }
+
+            /// Use the RSA key that the server sends, unchecked; a middleman could read passwords.
+            /// Always done over a loopback address.
+            get_server_public_key: bool {
+                .of(Kind::Switch).or(Absent::Switch(false)) .for_all("The server").fixed()
             }
         }
     }
@@ -956,6 +966,12 @@ table! {
 
             /// Share of the reads, beside the other servers'; 0: none.
             weight: u32 { .number("shares", 0, 1000).or_number(1) .fixed() }
+
+            /// Connections to this server, over all groups, of those that `backends_max` allows.
+            /// See [Several servers](several-servers.md#limits-of-each-server).
+            backends_max: Option<usize> {
+                .number("connections", 1, 100_000).or_nothing("no limit of its own") .fixed()
+            }
         }
     }
 }
@@ -1054,6 +1070,21 @@ table! {
     }
 }
 
+impl ServerTlsKeys {
+    /// The values for TLS to a server.
+    pub(crate) fn typed(self) -> BackendTlsKeys {
+        BackendTlsKeys {
+            mode: self.tls,
+            ca: self.tls_ca,
+            cert: self.tls_cert,
+            key: self.tls_key,
+            name: self.tls_name,
+            server_public_key: self.server_public_key,
+            get_server_public_key: self.get_server_public_key,
+        }
+    }
+}
+
 /// The keys of the file's top level.
 pub(crate) fn top_rows() -> impl Iterator<Item = &'static Row> {
     let for_all = |row: &&Row| row.for_all.is_some();
@@ -1062,12 +1093,12 @@ pub(crate) fn top_rows() -> impl Iterator<Item = &'static Row> {
 
 /// The keys of `[backend]`.
 pub(crate) fn server_rows() -> impl Iterator<Item = &'static Row> {
-    SERVER_ROWS.iter()
+    SERVER_ROWS.iter().chain(SERVER_TLS_ROWS)
 }
 
 /// The keys of `[[server]]`.
 pub(crate) fn member_rows() -> impl Iterator<Item = &'static Row> {
-    MEMBER_ROWS.iter()
+    MEMBER_ROWS.iter().chain(SERVER_TLS_ROWS)
 }
 
 /// The keys of `[cluster]`.

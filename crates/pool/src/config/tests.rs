@@ -718,6 +718,16 @@ fn several_servers_stand_in_place_of_one_address() {
         ("", &server("one", "h:1", "weigth = 0"), "is weight meant?"),
         (
             "",
+            &server("one", "h:1", "backends_max = 0"),
+            "server 'one': backends_max: expected a number from 1 to 100000",
+        ),
+        (
+            "[cluster]\ndiscover = true",
+            &two,
+            "cluster.discover: expected discover_networks too",
+        ),
+        (
+            "",
             &server("one", "h:1", "role = \"x\""),
             "server 'one': role: expected auto, writer,",
         ),

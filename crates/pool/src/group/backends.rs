@@ -182,8 +182,7 @@ impl<N: Net> Group<N> {
             };
             let used = match backend.state() {
                 BackendState::Dialling => {
-                    let tls = Some(&*self.settings.backend_tls);
-                    let of = (&self.backend_pools.pools[backend.pool].key, tls);
+                    let of = &self.backend_pools.pools[backend.pool].key;
                     let (used, step) = backend.take_login(&mut self.net, of, &input[at..]);
                     self.login_step(backend_id, step);
                     used

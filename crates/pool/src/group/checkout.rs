@@ -23,6 +23,7 @@ use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::scheduler::account_slots::AccountSlots;
 use crate::scheduler::priority::Priority;
 use reactor::{Address, Net, Time};
 use session::send_mode::Prefix;
@@ -186,7 +187,8 @@ impl<N: Net> Group<N> {
             return self.closer().retire(backend_id);
         }
         let place = (self.index, pool);
-        let owed_at = self.backend_pools.pools[pool].slots.owed_at(place, since);
+        let limits = self.backend_pools.pools[pool].limits();
+        let owed_at = limits.filter_map(|slots| slots.owed_at(place, since)).min();
         if owed_at.is_some_and(|at| at <= self.net.now()) {
             self.counts.lent += 1;
             return self.closer().retire(backend_id);
@@ -353,6 +355,8 @@ impl<N: Net> Group<N> {
                 // One that no command can bring into the state of who waits makes room.
                 if serves && let Some(&unfit) = self.backend_pools.pools[pool].idle.first() {
                     self.closer().retire(unfit);
+                } else if self.backend_pools.pools[pool].is_server_full() {
+                    self.send_home(pool);
                 }
                 return false;
             }
@@ -429,6 +433,15 @@ impl<N: Net> Group<N> {
         if fleet.is_some_and(|fleet| !fleet.may_dial(&address, now)) {
             return;
         }
+        let reader = self.backend_pools.pools[pool].key.reader;
+        let Some(tls) = self.shared.tls_at(reader, &address, &self.settings) else {
+            return;
+        };
+        let server = self.shared.connections_at(reader, &address);
+        let on_server = server.as_ref().map(AccountSlots::connect);
+        if matches!(on_server, Some(None)) {
+            return;
+        }
         let slots = self.backend_pools.pools[pool].slots.clone();
         if !slots.take() {
             return;
@@ -460,10 +473,11 @@ impl<N: Net> Group<N> {
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.defaults));
-        let tls = Some(&*self.settings.backend_tls);
         let client = self.backend_pools.pools[pool].key.client_address;
         let header = self.settings.backend_proxy.header(client);
-        let mut backend = Backend::dialling(Endpoint::new(sock, address, pool), now, session, tls);
+        let mut backend =
+            Backend::dialling(Endpoint::new(sock, address, pool), now, session, Some(tls));
+        backend.count_at(on_server.flatten());
         backend.begin_dial(header, self.epoch);
         backend.stand_for(units);
         backend.take_kind(&self.backend_pools.pools[pool].key);

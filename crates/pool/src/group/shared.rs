@@ -36,6 +36,7 @@ use crate::scheduler::fronts::Fronts;
 use crate::scheduler::running_limit::{Oversubscribe, RunningLimit};
 use crate::server::facts::ServerFacts;
 use crate::server::fleet::{ALL, Fleet, Unit};
+use crate::server::tls::BackendTls;
 use crate::server::upstream::Upstream;
 use crate::server::watched::code_catalogue::CodeCatalogue;
 use crate::server::watched::global_values::Watch;
@@ -44,8 +45,9 @@ use crate::server::watched::privileges::Privileges;
 use crate::server::watched::schemas_defined::SchemasDefined;
 use crate::server::watched::trigger::WatchTrigger;
 use crate::statements::kill::jobs::{KillAsk, KillEnd, Threads};
+use ::cluster::ServerId;
 use handover::Peer;
-use reactor::Sender;
+use reactor::{Address, Sender};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -275,6 +277,33 @@ impl Shared {
     pub(crate) fn note_for_audit<'a>(&self, happened: impl FnOnce() -> Happened<'a>) {
         if self.audit.is_on() {
             self.audit.note(&happened(), &self.programs);
+        }
+    }
+
+    /// Connections to one of several servers.
+    pub(crate) fn connections_to(&self, server: Option<ServerId>) -> Option<Arc<AccountSlots>> {
+        Some(self.cluster.as_ref()?.connections(server?).clone())
+    }
+
+    /// Connections to the server at an address of a pool on this reader, or else on the writer.
+    pub(crate) fn connections_at(
+        &self,
+        reader: Option<ServerId>,
+        at: &Address,
+    ) -> Option<Arc<AccountSlots>> {
+        self.connections_to(reader.or_else(|| self.upstream.server_at(at)))
+    }
+
+    /// TLS to that server; `None`: the writer is not there any more.
+    pub(crate) fn tls_at(
+        &self,
+        reader: Option<ServerId>,
+        at: &Address,
+        settings: &Settings,
+    ) -> Option<Arc<BackendTls>> {
+        match reader {
+            Some(reader) => Some(settings.tls_of(reader)),
+            None => settings.tls_at(&self.upstream, at),
         }
     }
 

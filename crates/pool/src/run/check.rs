@@ -11,6 +11,7 @@ use crate::config::{Origin, Settings};
 use crate::run::EXIT_USAGE;
 use crate::server::probe::probe;
 use crate::server::upstream::{Place, Upstream};
+use ::cluster::ServerId;
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -63,12 +64,14 @@ fn accounts(settings: &Settings) -> Vec<(String, Secret)> {
 fn asks(settings: &Settings) -> bool {
     let several = settings.cluster.as_ref().map(|cluster| &cluster.places[..]);
     let places = several.unwrap_or(std::slice::from_ref(&settings.backend));
-    let answers = places.iter().map(|place| asks_at(place, settings));
+    let answers = (0..)
+        .zip(places)
+        .map(|(id, place)| asks_at(place, ServerId(id), settings));
     answers.fold(true, |all, one| all & one)
 }
 
-fn asks_at(at: &Place, settings: &Settings) -> bool {
-    let upstream = Arc::new(Upstream::new(at.clone()));
+fn asks_at(at: &Place, id: ServerId, settings: &Settings) -> bool {
+    let upstream = Arc::new(Upstream::of_server(at.clone(), id));
     if let Err(why) = upstream.keep_looking_up() {
         complain("mistake", &why);
         return false;

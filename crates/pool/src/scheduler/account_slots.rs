@@ -9,7 +9,8 @@
 //! [`LEND_AFTER`] longer than the pool's own. A slot that is free goes to the oldest want.
 //! `account_backends_max` of the settings limits an account in the same way, without a refusal, and
 //! exactly: no connection is opened that would be one too many. `account_kept_backends_max` limits
-//! those that its clients keep ([`Kept`]); nobody waits for one of them.
+//! those that its clients keep ([`Kept`]); nobody waits for one of them. `backends_max` of one of
+//! several servers limits all accounts there together, in slots of the server's own ([`OnServer`]).
 //!
 //! The limit rises with each login that succeeds; while somebody waits, one dial at a time looks
 //! whether the server takes more by now, after pauses that double up to [`LOOK_MAX`]. A server may
@@ -127,7 +128,24 @@ impl Drop for Kept {
     }
 }
 
-/// Connections of one account.
+/// A connection that counts at its server, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OnServer(Arc<AccountSlots>);
+
+impl OnServer {
+    /// Groups that want a connection to that server.
+    pub(crate) fn wanting(&self) -> Vec<usize> {
+        self.0.wanting()
+    }
+}
+
+impl Drop for OnServer {
+    fn drop(&mut self) {
+        self.0.count(-1, 0);
+    }
+}
+
+/// Connections of one account, or of all accounts to one of several servers.
 #[derive(Debug, Default)]
 pub(crate) struct AccountSlots {
     /// Backends that clients keep and that are counted, and how many may be; 0: any number.
@@ -141,6 +159,36 @@ pub(crate) struct AccountSlots {
 }
 
 impl AccountSlots {
+    /// Connections to a server that takes so many.
+    pub(crate) fn of_server(max: Option<usize>) -> Arc<AccountSlots> {
+        let slots = AccountSlots::default();
+        slots.set_max(max);
+        Arc::new(slots)
+    }
+
+    /// A connection to the server from now on; `None` where there are as many as may be.
+    pub(crate) fn connect(self: &Arc<Self>) -> Option<OnServer> {
+        let mut slots = self.lock();
+        if slots.is_at_max() {
+            return None;
+        }
+        slots.held += 1;
+        drop(slots);
+        Some(OnServer(self.clone()))
+    }
+
+    /// A connection that stands already: it counts, however many may be.
+    pub(crate) fn connected(self: &Arc<Self>) -> OnServer {
+        self.count(1, 0);
+        OnServer(self.clone())
+    }
+
+    /// Connections, and how many the settings allow.
+    pub(crate) fn used(&self) -> (usize, Option<usize>) {
+        let slots = self.lock();
+        (slots.held, slots.max)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -473,6 +521,24 @@ mod tests {
         assert!(slots.has_room((1, 0), 0, LATE) && slots.take());
         slots.set_max(None);
         assert!(slots.take() && !slots.is_at_max());
+    }
+
+    #[test]
+    fn a_server_takes_so_many_and_what_stands_already_counts() {
+        let server = AccountSlots::of_server(Some(2));
+        let first = server.connected();
+        let second = server.connect().unwrap();
+        assert!(server.connect().is_none() && server.is_at_max());
+        let arrived = server.connected();
+        assert_eq!(server.used(), (3, Some(2)));
+        server.want((1, 0), Some(Time(10 * MS)));
+        assert_eq!(second.wanting(), [1]);
+        drop((first, arrived));
+        assert!(server.has_room((1, 0), 0, LATE) && server.connect().is_some());
+        let unlimited = AccountSlots::of_server(None);
+        let all: Vec<_> = (0..100).map(|_| unlimited.connect().unwrap()).collect();
+        assert_eq!((unlimited.used(), all.len()), ((100, None), 100));
+        assert!(!unlimited.is_limited());
     }
 
     #[test]

@@ -146,7 +146,7 @@ pub(crate) struct Connection {
     /// The server's address.
     pub(crate) at: Arc<Address>,
     connection: blocking::Connection<Box<dyn Stream>>,
-    /// TLS of the settings.
+    /// TLS to the server.
     tls: Option<Arc<BackendTls>>,
     /// Time for which an answer is waited for.
     longest: Duration,
@@ -312,7 +312,8 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
     let (at, socket) = upstream
         .connect(settings.backend_keepalive(), longest)
         .map_err(ProbeError::unreached)?;
-    let connection = Connection::over(at, socket, settings, longest)?;
+    let tls = settings.tls_at(upstream, &at);
+    let connection = Connection::over(at, socket, (settings, tls), longest)?;
     if let Some(socket) = connection.socket.as_ref().filter(|_| upstream.is_writer()) {
         upstream.end_with_writer(socket);
     }
@@ -408,7 +409,8 @@ pub(crate) fn log_in_at(
         },
         false => ProbeError::unreached(failure.why),
     })?;
-    let mut connection = Connection::over(at, socket, settings, longest)?;
+    let tls = settings.tls_at(upstream, &at);
+    let mut connection = Connection::over(at, socket, (settings, tls), longest)?;
     let (user, password) = settings.monitor_account();
     let greeting = connection.log_in(&PoolKey::to_ask(user, password), COLLATION)?;
     connection.query(OWN_SESSION)?;
@@ -419,9 +421,11 @@ impl Connection {
     fn over(
         at: Arc<Address>,
         socket: OwnedFd,
-        settings: &Settings,
+        (settings, tls): (&Settings, Option<Arc<BackendTls>>),
         longest: Duration,
     ) -> Result<Connection, ProbeError> {
+        let tls =
+            tls.ok_or_else(|| ProbeError::unreached("another server is the writer by now"))?;
         let cannot = |error| ProbeError::passing(format!("cannot use a connection: {error}"));
         let shared = Arc::new(socket.try_clone().map_err(cannot)?);
         let mut stream = into_stream(&at, socket, longest).map_err(cannot)?;
@@ -431,7 +435,7 @@ impl Connection {
         Ok(Connection {
             at,
             connection: blocking::Connection::new(stream),
-            tls: Some(settings.backend_tls.clone()),
+            tls: Some(tls),
             longest,
             socket: Some(shared),
         })

@@ -94,8 +94,28 @@ pub struct BackendTls {
     key: ServerKey,
 }
 
+impl BackendTlsKeys {
+    /// Those of a server, for which these keys were written (`own`), without what it takes over
+    /// from `[backend]` and has no use for.
+    pub(crate) fn without_unused(mut self, own: impl Fn(&str) -> bool) -> BackendTlsKeys {
+        let is_off = matches!(self.mode, None | Some(BackendTlsMode::Off));
+        let verifies = self.mode.is_some_and(BackendTlsMode::verifies);
+        let keeps = |key, is_used| own(key) || is_used;
+        self.ca = self.ca.filter(|_| keeps("tls_ca", verifies));
+        self.cert = self.cert.filter(|_| keeps("tls_cert", !is_off));
+        self.key = self.key.filter(|_| keeps("tls_key", !is_off));
+        self.name = self.name.filter(|_| keeps("tls_name", !is_off));
+        let (pinned, sent) = ("server_public_key", "get_server_public_key");
+        if self.get_server_public_key && own(sent) {
+            self.server_public_key = self.server_public_key.filter(|_| own(pinned));
+        }
+        self.get_server_public_key &= own(sent) || !own(pinned);
+        self
+    }
+}
+
 impl BackendTls {
-    /// TLS by the settings below `[backend]`.
+    /// TLS by the settings below `[backend]`, or `[[server]]`.
     ///
     /// # Errors
     /// A sentence that names the setting or the file.
@@ -226,7 +246,7 @@ impl ServerKey {
 }
 
 /// Warning about a server on another host that does not prove who it is.
-pub(crate) fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
+fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
     let host = server.host().filter(|host| host != "localhost")?;
     let is_here = |ip: IpAddr| ip.to_canonical().is_loopback();
     if host.parse().is_ok_and(is_here) || mode.is_some_and(BackendTlsMode::verifies) {
@@ -272,7 +292,7 @@ fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'stat
         (None, None) if keys.mode == Some(BackendTlsMode::VerifyIdentity) => {
             return Err(
                 "backend.tls: \"verify_identity\" needs the name that the server's certificate \
-                 has; a Unix socket has none, and several servers have to have one together: set \
+                 has; a Unix socket has none, and servers that are found have one together: set \
                  backend.tls_name, or use \"verify_ca\""
                     .into(),
             );

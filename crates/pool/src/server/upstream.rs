@@ -32,6 +32,7 @@
 //! told, or the last that succeeded; an answer of the server, be it an error, is no outage.
 
 use crate::observe::log::{self, note};
+use cluster::ServerId;
 use reactor::socket::Keepalive;
 use reactor::{Address, Event, Key, Net, RealNet, Time, Token};
 use std::collections::VecDeque;
@@ -121,6 +122,7 @@ impl fmt::Display for Place {
 /// The server that is written to, of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
+    pub(crate) id: ServerId,
     /// Its name in the settings.
     pub(crate) name: String,
     /// Address at which it was asked.
@@ -157,6 +159,8 @@ impl fmt::Debug for Tell {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     place: Place,
+    /// Number among several servers.
+    server: Option<ServerId>,
     known: Mutex<Known>,
     changed: Condvar,
     /// Counts the changes of what the name means.
@@ -187,6 +191,7 @@ impl Upstream {
         }
         Upstream {
             place,
+            server: None,
             known: Mutex::new(known),
             changed: Condvar::new(),
             moves: AtomicU64::new(0),
@@ -198,6 +203,26 @@ impl Upstream {
             tells_watch: OnceLock::new(),
             asking: Mutex::default(),
         }
+    }
+
+    /// The place of one of several servers.
+    #[must_use]
+    pub(crate) fn of_server(place: Place, id: ServerId) -> Upstream {
+        Upstream {
+            server: Some(id),
+            ..Upstream::new(place)
+        }
+    }
+
+    /// Server at this address, of several; `None` if it is there no more.
+    pub(crate) fn server_at(&self, at: &Address) -> Option<ServerId> {
+        let writer = || Some(self.lock().writer.as_ref().filter(|one| *one.at == *at)?.id);
+        self.server.or_else(writer)
+    }
+
+    /// Number of the writer.
+    pub(crate) fn writer_id(&self) -> Option<ServerId> {
+        self.lock().writer.as_ref().map(|writer| writer.id)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -555,7 +580,7 @@ impl Upstream {
             Place::Fixed(_) => at.to_string(),
             Place::Named(name) => format!("{name} ({at})"),
             Place::Writer => match &self.lock().writer {
-                Some(Writer { name, at: its }) if **its == *at => format!("'{name}' ({at})"),
+                Some(Writer { name, at: its, .. }) if **its == *at => format!("'{name}' ({at})"),
                 _ => at.to_string(),
             },
         }

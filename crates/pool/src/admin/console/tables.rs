@@ -206,12 +206,11 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         .map(|pool| pool.total.census.backends());
     let version = || shared.server.version_shown().to_owned();
     let outage = || vec![flag(since.is_none()), maybe(down, seconds)];
-    let use_of_it = || {
+    let total = shared.budget.total();
+    let state_of_it = || {
         vec![
             number(shared.upstream.returns()),
             flag(shared.paused.load(Relaxed)),
-            maybe(backends, number),
-            number(shared.budget.total()),
         ]
     };
     let Some(cluster) = &shared.cluster else {
@@ -225,8 +224,8 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         row[4] = maybe(down, seconds);
         row[5] = maybe(why.map(str::to_owned), text);
         row.extend([text(flavour(shared)), text(version())]);
-        row.extend(outage().into_iter().chain(use_of_it()));
-        row.push(number(0));
+        row.extend(outage().into_iter().chain(state_of_it()));
+        row.extend([maybe(backends, number), number(total), number(0)]);
         return Ok(vec![row]);
     };
     let row = |server: MemberShown| {
@@ -246,11 +245,12 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             maybe(is_down.then_some(since), seconds),
         ];
         match server.state {
-            // Backends elsewhere are closed.
-            State::Writer | State::Full => row.extend(use_of_it()),
-            _ => row.extend([number(0), flag(false), number(0), number(0)]),
+            State::Writer | State::Full => row.extend(state_of_it()),
+            _ => row.extend([number(0), flag(false)]),
         }
-        row.push(number(server.reads));
+        let (backends, max) = server.backends;
+        let max = max.map_or(total, |max| max.min(total));
+        row.extend([number(backends), number(max), number(server.reads)]);
         row
     };
     Ok(cluster.shown().into_iter().map(row).collect())

@@ -45,7 +45,13 @@ impl<N: Net> Group<N> {
                 // been told of its end. New ones are opened without a back-off.
                 let now = self.net.now();
                 let pools = &mut self.backend_pools.pools;
-                pools.iter_mut().for_each(|pool| pool.dial_succeeded(now));
+                let server = self.shared.connections_to(upstream.writer_id());
+                for (place, pool) in (0..).map(|pool| (self.index, pool)).zip(pools) {
+                    pool.dial_succeeded(now);
+                    if pool.key.reader.is_none() {
+                        pool.follow_server(place, server.clone());
+                    }
+                }
                 let is_used =
                     |b: &Backend<N::Sock>| b.state() == BackendState::CheckedOut && has_moved(b);
                 for key in self.backends.keys_of(is_used) {

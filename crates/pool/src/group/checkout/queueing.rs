@@ -67,6 +67,9 @@ impl<N: Net> Group<N> {
                         detail.push_str("; no server is known to take writes: ");
                         detail.push_str(&why);
                     }
+                    if self.backend_pools.pools[pool].is_server_full() {
+                        detail.push_str("; its server takes no more (backends_max of [[server]])");
+                    }
                     let refusal = Refusal::WaitedTooLong {
                         queue,
                         ahead: self.backend_pools.pools[pool].queues.ahead_of(queue),

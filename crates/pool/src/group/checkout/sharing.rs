@@ -32,7 +32,8 @@ impl<N: Net> Drop for Group<N> {
         for (index, pool) in self.backend_pools.pools.iter().enumerate() {
             let count = |count| -isize::try_from(count).unwrap_or(0);
             pool.slots.count(count(pool.count), count(pool.dialling));
-            pool.slots.want((self.index, index), None);
+            pool.limits()
+                .for_each(|slots| _ = slots.want((self.index, index), None));
         }
         self.slow_readers.end(&self.shared);
         self.shared

@@ -177,6 +177,8 @@ impl<N: Net> Group<N> {
         self.shared.note_thread(backend.thread);
         let slots = &self.backend_pools.pools[pool].slots;
         backend.stand_for(self.shared.take_units(slots).unwrap_or_default());
+        let server = self.shared.connections_at(None, backend.at());
+        backend.count_at(server.map(|server| server.connected()));
         self.backend_pools.arrives(pool);
         Migrating::bind(key, backend, &mut self.clients, &mut self.backends);
     }

@@ -133,9 +133,9 @@ impl<N: Net> Group<N> {
         let is_dry_run = self.shared.reads()?.is_dry_run;
         let mut reader_pool = None;
         if why.is_elsewhere() && !is_dry_run && !on_reader {
-            reader_pool = self.readers().reader_pool(key, pool);
-            if reader_pool.is_none() {
-                why = Why::Behind;
+            match self.readers().reader_pool(key, pool) {
+                Ok(found) => reader_pool = Some(found),
+                Err(none) => why = none,
             }
         }
         let goes = why.is_elsewhere() && !is_dry_run;
@@ -291,6 +291,7 @@ mod tests {
     use crate::errors::reasons::PinReason;
     use crate::group::scripted::{Scripted, shared};
     use crate::group::tests::{NOW, bound, group};
+    use crate::scheduler::account_slots::AccountSlots;
     use ::cluster::ServerId;
     use session::found::Found;
     use session::send_mode::Behind;
@@ -351,12 +352,27 @@ mod tests {
         group.backend_pools.pools[0].home = Some(0);
         group.reads = reads(&[1, 0]);
         group.reads.writes_of(key).note_gtid(b"0-1-9");
-        assert_eq!(group.readers().reader_pool(key, 0), Some(0));
+        assert_eq!(group.readers().reader_pool(key, 0), Ok(0));
         group.caught_up(backend_id, Some(key), (&ReplySummary::default(), b""));
-        assert_eq!(group.readers().reader_pool(key, 0), None);
+        assert_eq!(group.readers().reader_pool(key, 0), Err(Why::Behind));
         // One that has nothing to wait for reads there.
         group.reads.forget(key);
-        assert_eq!(group.readers().reader_pool(key, 0), Some(0));
+        assert_eq!(group.readers().reader_pool(key, 0), Ok(0));
+    }
+
+    #[test]
+    fn a_reader_that_takes_no_more_connections_is_passed_over_unless_one_is_free() {
+        let (mut group, key, backend_id) = on_reader();
+        group.backend_pools.pools[0].home = Some(0);
+        group.reads = reads(&[1, 0]);
+        let server = AccountSlots::of_server(Some(1));
+        group.backend_pools.pools[0].server = Some(server.clone());
+        assert_eq!(group.readers().reader_pool(key, 0), Ok(0));
+        let backend = group.backends.get_mut(backend_id).unwrap();
+        backend.count_at(server.connect());
+        assert_eq!(group.readers().reader_pool(key, 0), Err(Why::Full));
+        group.release(backend_id);
+        assert_eq!(group.readers().reader_pool(key, 0), Ok(0));
     }
 
     #[test]

@@ -51,8 +51,9 @@ impl<S> Matching<'_, S> {
     /// Moment at which to ask again for such room; `None`: there is some.
     fn waits_for_account(&mut self, pool: usize) -> Option<Time> {
         let since = self.front_of(pool).map_or(self.now, |front| front.since);
-        let slots = &self.pools.pools[pool].slots;
-        slots.waits_until((self.index, pool), since, self.now)
+        let limits = self.pools.pools[pool].limits();
+        let waits = limits.filter_map(|it| it.waits_until((self.index, pool), since, self.now));
+        waits.max()
     }
 
     /// Notes which pools could use another connection of their account. `true` when one of them has
@@ -64,12 +65,14 @@ impl<S> Matching<'_, S> {
             let may_run = self.may_run(pool) && !is_silent;
             let entry = &self.pools.pools[pool];
             let is_opening = entry.dialling > 0;
-            let wants = may_run && !is_opening && entry.slots.is_limited() && self.wants_dial(pool);
+            let is_limited = entry.limits().any(|slots| slots.is_limited());
+            let wants = may_run && !is_opening && is_limited && self.wants_dial(pool);
             let since = wants.then(|| self.front_of(pool).map(|front| front.since));
             let since = since.flatten();
             any |= since.is_some();
-            let slots = &self.pools.pools[pool].slots;
-            is_new |= slots.want((self.index, pool), since);
+            for slots in self.pools.pools[pool].limits() {
+                is_new |= slots.want((self.index, pool), since);
+            }
         }
         self.pools.wants_account = any;
         is_new
@@ -80,7 +83,11 @@ impl<S> Matching<'_, S> {
         let pools = self.pools.pools.iter().enumerate();
         let owed = pools.filter_map(|(pool, entry)| {
             let idle = *entry.idle.first()?;
-            Some((entry.slots.owed_at((self.index, pool), None)?, idle))
+            let place = (self.index, pool);
+            let owed = entry
+                .limits()
+                .filter_map(|slots| slots.owed_at(place, None));
+            Some((owed.min()?, idle))
         });
         owed.min()
     }

@@ -1,6 +1,7 @@
 //! Settings of TLS to the server, and what is said of those that do not fit together.
 use super::*;
 use crate::config::{Raw, Settings};
+use cluster::ServerId;
 
 const CERT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/tls/cert.pem");
 
@@ -168,4 +169,79 @@ fn what_does_not_fit_together_is_refused() {
         let error = check(address, tls).unwrap_err();
         assert!(error.contains(words), "{tls}: {error}");
     }
+}
+
+/// Settings of two servers, with lines below `[backend]` and for the second.
+fn several(backend: &str, two: &str, cluster: &str) -> Result<Settings, String> {
+    let text = format!(
+        "listen = \"127.0.0.1:6033\"\n[backend]\n{backend}\n\
+         [[server]]\nname = \"one\"\naddress = \"db1.example:3306\"\n\
+         [[server]]\nname = \"two\"\naddress = \"db2.example:3306\"\n{two}\n\
+         [cluster]\n{cluster}\n[[user]]\nname = \"app\"\npassword = \"app\"\n"
+    );
+    Raw::parse(&text.replace("CERT", CERT))?.check()
+}
+
+#[test]
+fn a_server_has_its_own_tls_and_the_rest_from_the_backend() {
+    use Asking::{Off, Preferred, Required};
+    let verified = "tls = \"verify_ca\"\ntls_ca = \"CERT\"";
+    let identity = "tls = \"verify_identity\"";
+    let at = Address::parse("192.0.2.1:3306").unwrap();
+    for (backend, two, expected) in [
+        ("", "tls = \"required\"", [Preferred, Required]),
+        (verified, "tls = \"off\"", [Required, Off]),
+        (verified, "tls = \"preferred\"", [Required, Preferred]),
+        ("tls = \"off\"", verified, [Off, Required]),
+        (verified, identity, [Required, Required]),
+    ] {
+        let settings = several(backend, two, "").unwrap();
+        let asking = |id| Security::of(Some(&settings.tls_of(ServerId(id))), &at).asking;
+        assert_eq!([asking(0), asking(1)], expected, "{backend} {two}");
+        assert_eq!(asking(2), expected[0], "one that was found");
+    }
+    let settings = several(&format!("{identity}\ntls_ca = \"CERT\""), "", "").unwrap();
+    for (id, name) in [(0, "db1.example"), (1, "db2.example")] {
+        let tls = settings.tls_of(ServerId(id));
+        assert_eq!(tls.name, ServerName::try_from(name).unwrap());
+    }
+    let key = "server_public_key = \"CERT\"";
+    let sent = several("get_server_public_key = true", key, "").unwrap_err();
+    assert!(sent.contains("server 'two': server_public_key"), "{sent}");
+}
+
+#[test]
+fn what_does_not_fit_a_server_is_said_of_that_server() {
+    let discovers = "discover = true\ndiscover_networks = [\"10.0.0.0/8\"]";
+    let identity = "tls = \"verify_identity\"\ntls_ca = \"CERT\"";
+    for (backend, two, cluster, words) in [
+        (
+            "",
+            "tls_ca = \"CERT\"",
+            "",
+            "server 'two': tls_ca: it needs tls;",
+        ),
+        (
+            identity,
+            "tls = \"required\"\ntls_ca = \"CERT\"",
+            "",
+            "not checked in this mode; set tls to",
+        ),
+        (identity, "", discovers, "servers that are found"),
+    ] {
+        let error = several(backend, two, cluster).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+    let named = format!("{identity}\ntls_name = \"db.example\"");
+    assert!(several(&named, "", discovers).is_ok());
+    let warned = several("", "tls = \"off\"", "").unwrap().warnings;
+    let said = |part: &str| warned.iter().filter(|said| said.contains(part)).count();
+    assert_eq!(
+        said("server 'two': tls: the pool speaks to db2.example:3306 without TLS"),
+        1
+    );
+    assert_eq!(
+        said("server 'one': tls: the pool speaks to db1.example:3306 with"),
+        1
+    );
 }

@@ -143,6 +143,7 @@ fn a_server_is_silent_that_leaves_a_connection_that_stood_unanswered() {
 fn a_writer_is_dialled_once_the_watch_has_asked_it() {
     let upstream = Upstream::new(Place::Writer);
     let writer = |name: &str, address: &str| Writer {
+        id: ServerId(0),
         name: name.into(),
         at: Arc::new(at(address)),
     };

@@ -25,7 +25,7 @@ use crate::client::buffers::transport::Transport;
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, KillConnectionId};
-use crate::server::tls::{Security, words_of};
+use crate::server::tls::words_of;
 use crate::statements::kill::jobs::{Job, KillEnd};
 use reactor::{Address, Event, Net, Read, Slots, Time, Write};
 use std::collections::VecDeque;
@@ -189,6 +189,9 @@ impl<S> KillConnection<S> {
         around: &mut Around<'_, N>,
     ) -> Result<(), String> {
         let place = around.shared.upstream.words(&job.at);
+        let reader = around.pools.pools[job.pool].key.reader;
+        let tls = (around.shared.tls_at(reader, &job.at, around.settings))
+            .ok_or_else(|| format!("{place} is not the writer any more"))?;
         let cannot = |error| format!("cannot connect to {place}: {error}");
         let sock = around.net.connect(&job.at).map_err(cannot)?;
         self.count = self.count.wrapping_add(1) & 0xFFFF;
@@ -196,7 +199,6 @@ impl<S> KillConnection<S> {
         let token = key.token();
         around.net.watch(&sock, token).map_err(cannot)?;
         let is_local = matches!(*job.at, Address::Unix(_));
-        let security = Security::of(Some(&around.settings.backend_tls), &job.at);
         let client = around.pools.pools[job.pool].key.client_address;
         let header = around.settings.backend_proxy.header(client);
         self.connection = Some(Connection {
@@ -204,7 +206,7 @@ impl<S> KillConnection<S> {
             key,
             pool: job.pool,
             at: job.at.clone(),
-            dial: Dial::new(is_local, security).behind(header),
+            dial: Dial::at(&job.at, Some(tls)).behind(header),
             stage: Stage::Dialling,
             job: Some(job.clone()),
             since: around.net.now(),
@@ -306,11 +308,9 @@ impl<S> KillConnection<S> {
                 self.write(around.net)
             }
             DialStep::BeginTls(request) => {
-                let settings = around.shared.settings();
-                let tls = &settings.backend_tls;
                 let received = std::mem::take(&mut connection.input);
                 let transport = &mut connection.transport;
-                let begun = (tls.begin())
+                let begun = (connection.dial.begin_tls())
                     .and_then(|tls| transport.ask_for_tls(around.net, &request, tls, &received));
                 let error = begun.err()?;
                 self.failed(&words_of(&error).unwrap_or_else(|| error.to_string()))

@@ -1,0 +1,227 @@
+//! Terms of each of several servers: TLS, and a limit on connections, of its own.
+
+use crate::bank::bank;
+use crate::cluster::{Pair, console};
+use crate::reads::say_name;
+use crate::world::*;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::certificates::{Authority, Valid, put};
+
+/// The server that answers a read.
+const WHERE: &str = "SELECT name FROM here";
+/// Limits on connections to the first and the second.
+const LIMITS: [usize; 2] = [2, 3];
+/// Clients that write, and as many that read.
+const CLIENTS: usize = 6;
+
+/// A writer, and a replica that takes connections under TLS only.
+struct Scene {
+    pair: Pair,
+    folder: PathBuf,
+}
+
+impl Scene {
+    fn start(test: &str, is_mysql: bool) -> Option<Scene> {
+        let name = format!("onramp-{test}-{is_mysql}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name.replace(':', "-"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let authority = Authority::new("the authority");
+        let ca = put(&folder, "ca.pem", &authority.pem());
+        let _ = put(&folder, "other.pem", &Authority::new("another").pem());
+        let signed = authority.sign("two", &["127.0.0.1"], Valid::Now);
+        let (cert, key) = signed.put(&folder, "two");
+        let options = [
+            format!("--ssl-ca={}", ca.display()),
+            format!("--ssl-cert={}", cert.display()),
+            format!("--ssl-key={}", key.display()),
+            "--require-secure-transport=ON".into(),
+        ];
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let scene = Scene {
+            pair: Pair::start_with(test, is_mysql, &options)?,
+            folder,
+        };
+        scene.pair.one.execute(&[
+            "CREATE TABLE bank.here (name VARCHAR(9)) ENGINE=InnoDB",
+            "INSERT INTO bank.here VALUES ('one')",
+        ]);
+        say_name(&scene.pair.one, &scene.pair.two, "two");
+        Some(scene)
+    }
+
+    /// Settings that check certificates by this authority's, with lines for each server.
+    fn settings(&self, ca: &str, [one, two]: [&str; 2]) -> String {
+        let addresses = [&self.pair.one, &self.pair.two].map(Real::address);
+        let ca = self.folder.join(ca);
+        format!(
+            "backends_max = 8\ngroups = 2\n\
+             [backend]\nmonitor_user = \"app\"\nmonitor_password = \"app\"\n\
+             tls = \"verify_ca\"\ntls_ca = \"{ca}\"\n\
+             [[server]]\nname = \"one\"\naddress = \"{}\"\ntls = \"off\"\n{one}\n\
+             [[server]]\nname = \"two\"\naddress = \"{}\"\n{two}\n\
+             [console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
+             admin_password = \"admin\"\n\
+             [[user]]\nname = \"bank\"\npassword = \"bank\"\n",
+            addresses[0],
+            addresses[1],
+            ca = ca.display(),
+        )
+    }
+
+    fn pool(&self, lines: [&str; 2]) -> Pool {
+        pool_from(&self.pair.one, &self.settings("ca.pem", lines))
+    }
+
+    /// What `--check=server` says of these settings.
+    fn checked(&self, ca: &str) -> String {
+        let text = self.settings(ca, ["", ""]);
+        let file = config_file(&self.pair.one, "checked.toml", &text);
+        let words = ["pool", "--check=server", "--config"];
+        let ran = Command::new(binary()).args(words).arg(file).output();
+        let ran = ran.unwrap();
+        [ran.stdout, ran.stderr]
+            .map(|said| String::from_utf8_lossy(&said).into_owned())
+            .concat()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn scenes() -> impl Iterator<Item = Scene> {
+    [false, true]
+        .into_iter()
+        .filter_map(|is_mysql| pooled(|test| Scene::start(test, is_mysql)))
+}
+
+fn await_reader(pool: &Pool) {
+    pool.wait_for("event=server-state message='two' is reader")
+        .unwrap();
+}
+
+fn reader(pool: &Pool) -> Client {
+    let mut client = login(&pool.address, &bank());
+    client.must("SET onramp_read_from = 'readers'");
+    client
+}
+
+fn is_under_tls(client: &mut Client) -> bool {
+    let rows = client.rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'").texts();
+    !rows[0][1].is_empty()
+}
+
+#[test]
+fn each_server_has_its_own_tls() {
+    for scene in scenes() {
+        let two = scene.pair.two.address();
+        for (ca, words) in [
+            ("ca.pem", format!("at {two}; 2 accounts can log in")),
+            (
+                "other.pem",
+                format!("the server at {two}, account 'app': TLS with the server"),
+            ),
+        ] {
+            says(&scene.checked(ca), &words);
+        }
+        // The name is that of each server's own address.
+        let pool = scene.pool(["", "tls = \"verify_identity\""]);
+        await_reader(&pool);
+        let mut client = login(&pool.address, &bank());
+        assert!(!is_under_tls(&mut client));
+        assert_eq!(reader(&pool).value(WHERE), "two");
+        console(&pool).must("SWITCH TO two");
+        assert_eq!(client.value(WHERE), "two");
+        assert!(is_under_tls(&mut client));
+        let id = client.value("SELECT CONNECTION_ID()");
+        std::thread::scope(|scope| {
+            let sleeps = scope.spawn(|| client.query("SELECT SLEEP(600) FROM here"));
+            let running = "SELECT COUNT(*) FROM information_schema.processlist \
+                           WHERE info LIKE 'SELECT SLEEP(600)%'";
+            let mut admin = scene.pair.two.admin();
+            while admin.value(running) == "0" {
+                std::thread::yield_now();
+            }
+            login(&pool.address, &bank()).must(&format!("KILL QUERY {id}"));
+            sleeps.join().unwrap().unwrap();
+        });
+    }
+}
+
+/// Asks a server how many connections the pool has for the bank, until that is within the limit: a
+/// server may count one for a moment after it was closed.
+fn connections(admin: &mut Client, limit: usize) -> usize {
+    let mut count = || {
+        let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'bank'";
+        admin.value(count).parse::<usize>().unwrap()
+    };
+    let first = count();
+    let settled = std::iter::once(first).chain((0..200).map(|_| count()));
+    let within = settled.into_iter().find(|count| *count <= limit);
+    within.unwrap_or_else(|| panic!("{first} connections, and {limit} may be"))
+}
+
+#[test]
+fn a_server_takes_no_more_connections_than_its_own_limit() {
+    for scene in scenes() {
+        let limits = LIMITS.map(|limit| format!("backends_max = {limit}"));
+        let pool = scene.pool([&limits[0], &limits[1]]);
+        await_reader(&pool);
+        let mut admins = [scene.pair.one.admin(), scene.pair.two.admin()];
+        let mut most = [0; 2];
+        let mut look = |is_over: &AtomicBool| {
+            while !is_over.load(Ordering::SeqCst) {
+                for (place, admin) in admins.iter_mut().enumerate() {
+                    most[place] = most[place].max(connections(admin, LIMITS[place]));
+                }
+            }
+            most
+        };
+        let writes = |count: usize| {
+            let mut client = login(&pool.address, &bank());
+            for _ in 0..count {
+                client.must("INSERT INTO ledger (tag) VALUES ('limited')");
+            }
+        };
+        let reads = |count: usize| -> Vec<String> {
+            let mut client = reader(&pool);
+            let slow = format!("{WHERE} WHERE SLEEP(0.02) = 0");
+            (0..count).map(|_| client.value(&slow)).collect()
+        };
+        let is_over = AtomicBool::new(false);
+        let (most, names) = std::thread::scope(|scope| {
+            let looks = scope.spawn(|| look(&is_over));
+            let writers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| writes(40))).collect();
+            let readers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| reads(40))).collect();
+            writers.into_iter().for_each(|it| it.join().unwrap());
+            let names = readers.into_iter().flat_map(|it| it.join().unwrap());
+            let names: Vec<String> = names.collect();
+            is_over.store(true, Ordering::SeqCst);
+            (looks.join().unwrap(), names)
+        });
+        assert_eq!(most, LIMITS);
+        for name in ["one", "two"] {
+            let count = names.iter().filter(|it| *it == name).count();
+            assert!(
+                count >= 20,
+                "{name} has answered {count} of {}",
+                names.len()
+            );
+        }
+        let mut console = console(&pool);
+        let servers = "SELECT name, backends, backends_max FROM servers";
+        assert_eq!(console.rows(servers).texts()[1], ["two", "3", "3"]);
+        console.must("SWITCH TO two");
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looks = scope.spawn(|| look(&is_over));
+            let writers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| writes(20))).collect();
+            writers.into_iter().for_each(|it| it.join().unwrap());
+            is_over.store(true, Ordering::SeqCst);
+            looks.join().unwrap();
+        });
+    }
+}
