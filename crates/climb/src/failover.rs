@@ -55,17 +55,20 @@ pub(crate) enum Way {
     Direct,
     /// `HAProxy` with health checks, the second server as its backup.
     HaProxy,
+    /// MySQL Router with both addresses, of which the first that is there is used.
+    Router,
     /// `onramp pool` with both servers.
     Onramp,
 }
 
 impl Way {
-    const ALL: [Way; 3] = [Way::Direct, Way::HaProxy, Way::Onramp];
+    const ALL: [Way; 4] = [Way::Direct, Way::HaProxy, Way::Router, Way::Onramp];
 
     fn name(self) -> &'static str {
         match self {
             Way::Direct => "direct",
             Way::HaProxy => "haproxy",
+            Way::Router => "router",
             Way::Onramp => "onramp",
         }
     }
@@ -121,6 +124,10 @@ pub(crate) fn climb(
     let mut outcomes = Vec::new();
     for way in Way::ALL {
         let name = way.name();
+        if (way, scenario) == (Way::Router, Scenario::Switchover) {
+            progress.line("climb: router, with fixed addresses, has no switchover");
+            continue;
+        }
         let scratch = Scratch::make(raw.scratch_dir.as_deref(), raw.keep_scratch)?;
         let mut pair = Pair::start(&programs, scratch.path(), count, interrupt)?;
         let Some(front) = Front::start(way, &pair, &scratch, &onramp, plan, interrupt)? else {
@@ -213,6 +220,15 @@ impl Front {
                 command.arg("-db").arg("-f").arg(&file);
                 command
             }
+            Way::Router => {
+                let Some(program) = installed("mysqlrouter") else {
+                    return Ok(None);
+                };
+                write_file(&file, &router_settings(port, pair.ports()))?;
+                let mut command = Command::new(program);
+                command.arg("-c").arg(&file);
+                command
+            }
             Way::Onramp | Way::Direct => {
                 write_file(&file, &pool_settings([port, console], pair))?;
                 let mut command = Command::new(onramp);
@@ -248,7 +264,7 @@ impl Front {
     /// Switches the writes from the first server to the second, as planned.
     fn switch_over(&self, way: Way, pair: &Pair) -> Result<()> {
         match way {
-            Way::Direct => pair.hand_over(),
+            Way::Direct | Way::Router => pair.hand_over(),
             Way::HaProxy => {
                 // New connections go to the second from here on.
                 self.command("set server servers/one state maint")?;
@@ -301,6 +317,18 @@ fn haproxy_settings(port: u16, [one, two]: [u16; 2], commands: &FilePath) -> Str
          server one 127.0.0.1:{one} check inter 1s fall 3 on-marked-down shutdown-sessions\n  \
          server two 127.0.0.1:{two} check inter 1s backup\n",
         commands.display()
+    )
+}
+
+/// It passes TLS and logins on, and looks after no server: one that refuses a connection is passed
+/// over.
+fn router_settings(port: u16, [one, two]: [u16; 2]) -> String {
+    format!(
+        "[logger]\nlevel = ERROR\n[routing:writer]\nbind_address = 127.0.0.1\n\
+         bind_port = {port}\ndestinations = 127.0.0.1:{one},127.0.0.1:{two}\n\
+         routing_strategy = first-available\nprotocol = classic\n\
+         client_ssl_mode = PASSTHROUGH\nserver_ssl_mode = AS_CLIENT\n\
+         max_connections = 4000\nconnect_timeout = 1\n"
     )
 }
 

@@ -24,7 +24,8 @@ pub(super) fn page(host: &Host, scenario: Scenario, clients: u32, outcomes: &[Ou
                  text{font-size:13px;fill:currentColor}.axis{stroke:currentColor;opacity:.3}\
                  .change{stroke:#c0392b;stroke-dasharray:4 3}\
                  path{fill:none;stroke-width:2;stroke-linejoin:round}.direct{stroke:#c2500a}\
-                 .haproxy{stroke:#0f8164}.onramp{stroke:#0b62a8}pre{overflow-x:auto}";
+                 .haproxy{stroke:#0f8164}.router{stroke:#8a4fbf}.onramp{stroke:#0b62a8}\
+                 pre{overflow-x:auto}";
     let place = format!(
         "{}, {} processors, {}",
         host.server, host.cpus, host.cpu_model
