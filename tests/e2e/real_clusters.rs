@@ -473,12 +473,16 @@ fn finds_the_others(cluster: &Cluster) {
     let writer = at(&writer).expect("it was found");
     bank::check(&mut cluster.admin(writer).unwrap(), &ledgers);
     let leaves = 3 - writer;
-    cluster.admin(leaves).unwrap().must(match cluster.kind {
-        Kind::MariaDb => "STOP SLAVE",
-        Kind::MySql => "STOP REPLICA",
-        Kind::Group => "STOP GROUP_REPLICATION",
-        Kind::Galera => unreachable!("none is told to leave"),
-    });
+    match cluster.kind {
+        Kind::Galera => cluster.signal("-TERM", leaves),
+        kind => {
+            cluster.admin(leaves).unwrap().must(match kind {
+                Kind::MariaDb => "STOP SLAVE",
+                Kind::MySql => "STOP REPLICA",
+                Kind::Group | Kind::Galera => "STOP GROUP_REPLICATION",
+            });
+        }
+    }
     count(&mut servers, 2);
     let gone = format!(
         "event=server-gone message='{}' ",
@@ -503,6 +507,11 @@ fn the_replicas_of_a_mariadb_are_found() {
 #[test]
 fn the_replicas_of_a_mysql_are_found() {
     others_are_found(Kind::MySql);
+}
+
+#[test]
+fn the_nodes_of_a_galera_are_found() {
+    others_are_found(Kind::Galera);
 }
 
 #[test]
