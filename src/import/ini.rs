@@ -58,7 +58,7 @@ pub(super) fn convert(text: &str) -> Option<Settings> {
 /// A server by its name, with its address and what else is known of it.
 type Server = (String, Vec<(&'static str, toml::Value)>);
 
-/// Servers: one is the backend, several are a cluster.
+/// Puts the servers: one is the backend, several are a cluster.
 fn servers(all: Vec<Server>, kind: &str, settings: &mut Settings) {
     let is_alone = all.len() == 1;
     if !is_alone {

@@ -73,9 +73,12 @@ impl Scene {
         pool_from(&self.pair.one, &self.settings("ca.pem", lines))
     }
 
-    /// What `--check=server` says of these settings.
+    /// Words of `--check=server` about these settings.
     fn checked(&self, ca: &str) -> String {
-        let text = self.settings(ca, ["", ""]);
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\n{}",
+            self.settings(ca, ["", ""])
+        );
         let file = config_file(&self.pair.one, "checked.toml", &text);
         let words = ["pool", "--check=server", "--config"];
         let ran = Command::new(binary()).args(words).arg(file).output();

@@ -320,8 +320,8 @@ fn haproxy_settings(port: u16, [one, two]: [u16; 2], commands: &FilePath) -> Str
     )
 }
 
-/// It passes TLS and logins on, and looks after no server: one that refuses a connection is passed
-/// over.
+/// Makes the settings of a Router that passes TLS and logins on, and looks after no server: one
+/// that refuses a connection is passed over.
 fn router_settings(port: u16, [one, two]: [u16; 2]) -> String {
     format!(
         "[logger]\nlevel = ERROR\n[routing:writer]\nbind_address = 127.0.0.1\n\

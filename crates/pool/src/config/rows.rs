@@ -714,7 +714,7 @@ table! {
 }
 
 table! {
-    /// TLS to a server as typed: below its `[[server]]`, or else below `[backend]`.
+    /// Settings of TLS to a server as typed: below its `[[server]]`, or else below `[backend]`.
     #[derive(Debug)]
     pub(crate) struct ServerTlsKeys, SERVER_TLS_ROWS {
         section "The server" {
