@@ -708,7 +708,7 @@ mod tests {
         drop(Connection::over(
             at,
             ours.into(),
-            &settings,
+            (&settings, Some(settings.backend_tls.clone())),
             Duration::from_secs(1),
         ));
         assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
