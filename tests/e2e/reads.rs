@@ -385,7 +385,7 @@ fn a_read_whose_reader_dies_is_answered_by_the_writer() {
     }
 }
 
-/// Without a reader all wait for the writer's one backend, and each gets it once.
+/// Clients that have no reader wait for the writer's one backend, and each gets it once.
 #[test]
 fn reads_that_wait_for_the_writer_are_answered() {
     let Some(pair) = pooled(|test| Pair::start(test, false)) else {

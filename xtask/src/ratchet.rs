@@ -32,7 +32,7 @@ const BOUNDS: &[Bound] = &[
     ("methods of a type", 198, Exactly),
     ("open fields of a type", 48, Exactly),
     ("files with `impl` of a type outside of its own", 9, Exactly),
-    ("functions with tuples of parameters", 119, Exactly),
+    ("functions with tuples of parameters", 117, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 378, Exactly),
@@ -56,9 +56,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 136_017, Loosely),
-    ("product lines of pool, session and sql", 75_262, Loosely),
-    ("lines of end-to-end tests", 30_151, Loosely),
+    ("product lines", 136_546, Loosely),
+    ("product lines of pool, session and sql", 75_676, Loosely),
+    ("lines of end-to-end tests", 30_538, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -286,7 +286,7 @@ fn reset_peer(socket: BorrowedFd<'_>) -> Option<SocketAddr> {
     // The length has to be the address's own.
     let found = [28, 16].into_iter().find(|len| {
         let mut len: libc::socklen_t = *len;
-        // SAFETY: the pointers are those of a live array of at least this length, and of the length.
+        // SAFETY: the pointers are those of a live array of at least this length, and of it.
         // JUSTIFICATION: rustix has no call for this option.
         #[expect(unsafe_code)]
         let result = unsafe {

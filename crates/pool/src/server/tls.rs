@@ -95,7 +95,7 @@ pub struct BackendTls {
 }
 
 impl BackendTlsKeys {
-    /// Those of a server, for which these keys were written (`own`), without what it takes over
+    /// TLS of a server, for which these keys were written (`own`), without what it takes over
     /// from `[backend]` and has no use for.
     pub(crate) fn without_unused(mut self, own: impl Fn(&str) -> bool) -> BackendTlsKeys {
         let is_off = matches!(self.mode, None | Some(BackendTlsMode::Off));
