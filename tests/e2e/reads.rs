@@ -27,7 +27,7 @@ fn catch_up(source: &Real, admin: &mut Client) {
     );
 }
 
-/// Has a replica say its own name in `bank.here`.
+/// Makes a replica say its own name in `bank.here`.
 pub(crate) fn say_name(source: &Real, replica: &Real, name: &str) {
     let mut admin = replica.admin();
     catch_up(source, &mut admin);
