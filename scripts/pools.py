@@ -201,7 +201,7 @@ listen mysql
             "sysbench", "oltp_read_write", "--db-driver=mysql", "--mysql-host=127.0.0.1",
             f"--mysql-port={port}", "--mysql-user=app", "--mysql-password=app", "--mysql-db=sbtest",
             "--tables=1", "--table-size=10000", "--threads=100", f"--time={seconds}", "--rate=100",
-            # It dies of a signal where it connects again with prepared statements.
+            # 1.0.20 was seen to die of a signal where it connected again with prepared statements.
             "--mysql-ignore-errors=all", "--db-ps-mode=disable", "run"], seconds)
         jars = next((it for it in (pathlib.Path("target/drivers/jdbc/lib"),) if it.is_dir()), None)
         if not jars or not shutil.which("java"):

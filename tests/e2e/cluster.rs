@@ -459,12 +459,11 @@ fn a_fence_is_shown_and_taken_back() {
 #[test]
 fn a_pool_that_is_ended_ends_its_switchover_first() {
     for pair in pairs() {
-        let pool = pair.pool("switch_ms_max = 5000");
-        // It applies nothing any more: the switchover waits for it, and fails.
-        pair.two
-            .execute(&[&format!("STOP {} SQL_THREAD", replica_word(&pair.two))]);
+        // It does not end: the switchover waits for it, and fails.
+        let command = "promote_command = [\"sleep\", \"600\"]\nswitch_ms_max = 5000";
+        let pool = pair.pool(command);
         let mut client = login(&pool.address, &bank());
-        client.must("INSERT INTO ledger (tag) VALUES ('behind')");
+        client.must("INSERT INTO ledger (tag) VALUES ('held')");
         let mut console = console(&pool);
         let asks = std::thread::spawn(move || console.query("SWITCH TO two").map(|_| ()));
         let mut admin = pair.one.admin();

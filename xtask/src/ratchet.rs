@@ -58,7 +58,7 @@ const BOUNDS: &[Bound] = &[
     ("rows of limits.md", 58, Exactly),
     ("product lines", 136_546, Loosely),
     ("product lines of pool, session and sql", 75_676, Loosely),
-    ("lines of end-to-end tests", 30_538, Loosely),
+    ("lines of end-to-end tests", 30_539, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

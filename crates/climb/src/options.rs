@@ -80,7 +80,7 @@ pub struct ClimbArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub connect_rate: Option<u32>,
 
-    /// Processors of each part, as server=0,pool=1,load=1; several are written 2-5+8. `pool` is the
+    /// Processors of each part, as server=0,pool=1,load=1; several are written 2-5+8. pool is the
     /// proxy of any path; a part that is not named stays where it is. Where the server shares none,
     /// paths are compared by statements for each second of the server's CPU
     #[arg(long, value_name = "PART=LIST,...", value_parser = str::parse::<Processors>)]
@@ -106,7 +106,7 @@ pub struct ClimbArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "target")]
     pub mariadb_dir: Option<PathBuf>,
 
-    /// Directory of the private MySQL (--server mysql), with `run` as scripts/get-mysql.sh makes
+    /// Directory of the private MySQL (--server mysql), with run as scripts/get-mysql.sh makes
     /// it, or with mysqld in it or in its bin or sbin [default: what ONRAMP_MYSQL names, what the
     /// script made in target/mysql, PATH]
     #[arg(long, value_name = "DIR", conflicts_with = "target")]

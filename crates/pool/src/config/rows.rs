@@ -466,8 +466,8 @@ table! {
             /// only the first 16 KiB of commands are read. The same holds while the machine has
             /// less than 64 MiB free, or the control group a sixteenth of its limit (at most 64
             /// MiB). Default: 90 % of the machine or of the smallest control group's limit. Beyond
-            /// it [the client that holds most](../bounds.md#clients-and-logins) may be closed
-            /// (event `memory-share`).
+            /// it the client that holds most may be closed (event `memory-share`). See
+            /// [Bounds](../bounds.md#clients-and-logins).
             memory_bytes_max: Option<usize> {
                 .number("bytes", 1 << 20, MANY).or_nothing("90 % of what there is")
                 .fixed()
