@@ -59,7 +59,7 @@ JOBS = {
     ],
     "bytes from and to sockets, and what waits of them": [
         "pool/src/client/input", "pool/src/client/output", "pool/src/backend/input",
-        "pool/src/backend/output", "pool/src/client/buffers", "pool/src/limits", "pool/src/group/clients",
+        "pool/src/backend/output", "pool/src/client/buffers", "pool/src/limits", "pool/src/client/pump",
         "pool/src/scheduler/bulk",
     ],
     "packets, commands and replies": [
@@ -70,13 +70,13 @@ JOBS = {
     "what it needs, leaves and may ask, before it is sent": [
         "session/src/beforehand", "session/src/found", "session/src/standing",
         "session/src/state", "pool/src/statements",
-        "pool/src/group/statements", "pool/src/group/session_state",
+        "pool/src/server/redefinition",
     ],
     "the backend that it gets, and who gets that next": [
-        "pool/src/group/checkout", "pool/src/scheduler", "pool/src/client/place", "pool/src/backend/",
+        "pool/src/scheduler", "pool/src/client/place", "pool/src/backend/",
     ],
     "client and backend: the session of both, before and behind it": [
-        "pool/src/pair", "pool/src/group/backends", "pool/src/client",
+        "pool/src/pair", "pool/src/client",
         "pool/src/backend.rs", "pool/src/server", "session/src",
     ],
 }

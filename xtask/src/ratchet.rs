@@ -28,14 +28,14 @@ use Follows::{Exactly, Loosely};
 type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
-    ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 198, Exactly),
+    ("largest component of calls of a type", 3, Exactly),
+    ("methods of a type", 183, Exactly),
     ("open fields of a type", 48, Exactly),
     ("files with `impl` of a type outside of its own", 9, Exactly),
     ("functions with tuples of parameters", 117, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 378, Exactly),
+    ("look-ups of clients and backends", 344, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 0, Exactly),
     (
@@ -56,8 +56,8 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 136_546, Loosely),
-    ("product lines of pool, session and sql", 75_676, Loosely),
+    ("product lines", 136_887, Loosely),
+    ("product lines of pool, session and sql", 76_017, Loosely),
     ("lines of end-to-end tests", 30_539, Loosely),
 ];
 

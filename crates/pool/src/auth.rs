@@ -1,7 +1,7 @@
 //! Authentication of clients: accounts, logins, passwords, and the cost of failed attempts.
 //!
 //! All of it as values. [`login`] is the client's side of the protocol as a state machine without a
-//! socket; [`crate::group::clients`] feeds it, and `operations::password_workers` are the threads
+//! socket; [`logins`] feeds it, and `operations::password_workers` are the threads
 //! that decrypt and compare.
 
 pub(crate) mod account;
@@ -11,9 +11,11 @@ pub(crate) mod auth_failures;
 pub(crate) mod certificate;
 pub(crate) mod certificate_reload;
 pub(crate) mod credential;
+pub(crate) mod denial;
 pub(crate) mod failed_logins;
 pub(crate) mod host_pattern;
 pub(crate) mod login;
+pub(crate) mod logins;
 pub(crate) mod network;
 pub(crate) mod own_certificate;
 pub(crate) mod password_checks;

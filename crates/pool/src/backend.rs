@@ -1,6 +1,7 @@
 //! A backend: one connection of ours to the server, and the commands in flight on it.
 //!
 //! [`BackendState`] is where it stands; [`Backend::change_state`] is the one place that moves it.
+//! [`dialling`] opens it, [`replies`] reads it, and [`losses`] are its end.
 //! Commands in flight form a FIFO ([`InFlight`]), each with its owner and purpose, because the
 //! server answers in order: commands of the pool's own (restoring a session, reading back what a
 //! statement left) go in front of and behind the statement of a client.
@@ -9,12 +10,16 @@
 //! server's session is once everything in flight has succeeded; a backend whose reply made no
 //! sense, or that was lost, is closed and never used again.
 
+pub(crate) mod abandoned;
+pub(crate) mod abort;
 pub(crate) mod binding;
 pub(crate) mod closing;
 pub(crate) mod dial;
+pub(crate) mod dialling;
 pub(crate) mod followers;
 pub(crate) mod handshake;
 pub(crate) mod input;
+pub(crate) mod losses;
 pub(crate) mod noted;
 pub(crate) mod openings;
 pub(crate) mod origin;
@@ -24,11 +29,13 @@ pub(crate) mod pool_members;
 pub(crate) mod pools;
 pub(crate) mod recorded;
 pub(crate) mod relay;
+pub(crate) mod replies;
 pub(crate) mod reply;
 pub(crate) mod reported;
 pub(crate) mod restored;
 pub(crate) mod reuse;
 pub(crate) mod rollback;
+pub(crate) mod session_reset;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
@@ -199,7 +206,7 @@ pub(crate) enum ForBackend {
     /// Ends the transaction of a client that has left ([`crate::backend::rollback`]).
     RollBack,
     /// Reset of its session for a client that is to find no user variables there
-    /// ([`crate::group::backends::session_reset`]); `true` for the question what it is like then.
+    /// ([`crate::backend::session_reset`]); `true` for the question what it is like then.
     ResetSession(bool),
 }
 
@@ -275,7 +282,7 @@ pub(crate) struct InFlight {
     pub(crate) sent: Time,
     /// True if nothing was in flight in front of it.
     pub(crate) first: bool,
-    /// True for a long command of a client's ([`crate::group::clients::long_commands`]).
+    /// True for a long command of a client's ([`crate::limits::long_commands`]).
     pub(crate) is_long: bool,
     /// Moment since which nobody waits for its reply; `None` while its owner does.
     pub(crate) left: Option<Left>,
@@ -576,9 +583,7 @@ impl<S> Backend<S> {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
         let mut followers: Vec<(ClientId, Aborted)> = Vec::new();
         for (place, command) in self.flight.iter_mut().enumerate() {
-            let sent = self
-                .followers
-                .take_oldest(std::mem::take(&mut command.kept));
+            let sent = (self.followers).take_oldest(std::mem::take(&mut command.kept));
             let Some(follower) = command.owner.take_if(|follower| Some(*follower) != but) else {
                 continue;
             };

@@ -4,12 +4,15 @@
 //! only while bytes are under way, the login in one that exists only during the login, the session
 //! is shared with every client that has an equal one. The size is asserted at compile time.
 //!
+//! [`arrivals`] greets it, [`pump`] turns its bytes into commands, and [`closing`] is its end.
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
 pub(crate) mod answers;
+pub(crate) mod arrivals;
 pub(crate) mod attributes;
 pub(crate) mod buffers;
 pub(crate) mod clients;
+pub(crate) mod closing;
 pub(crate) mod command;
 pub(crate) mod compression;
 pub(crate) mod executing;
@@ -17,16 +20,22 @@ pub(crate) mod guards;
 pub(crate) mod held;
 pub(crate) mod identity;
 pub(crate) mod input;
+pub(crate) mod leaving;
 pub(crate) mod logging_in;
+pub(crate) mod lost_backend;
 pub(crate) mod modified;
 pub(crate) mod options;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod pins;
 pub(crate) mod place;
+pub(crate) mod proxy_header;
+pub(crate) mod pump;
 pub(crate) mod queued;
 pub(crate) mod reading;
 pub(crate) mod relayed;
+pub(crate) mod reset_connection;
+pub(crate) mod tls;
 pub(crate) mod unrestored;
 
 use crate::auth::login::Login;

@@ -13,8 +13,10 @@
 
 pub(crate) mod discovery;
 pub(crate) mod elsewhere;
+pub(crate) mod leaving_readers;
 pub(crate) mod monitor;
 pub(crate) mod reads;
+pub(crate) mod routing;
 mod switch;
 pub(crate) mod traits;
 

@@ -10,7 +10,10 @@
 
 pub(crate) mod address_counts;
 pub(crate) mod addresses;
+pub(crate) mod late_clients;
+pub(crate) mod long_commands;
 pub(crate) mod memory;
+pub(crate) mod memory_share;
 pub(crate) mod retained;
 pub(crate) mod rules;
 pub(crate) mod slow_readers;

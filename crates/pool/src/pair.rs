@@ -46,12 +46,12 @@ use crate::backend::Backend;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::group::tokens::ClientId;
+use crate::limits::retained::Retained;
 use crate::observe::figures::counts::Counts;
 use crate::server::facts::ServerFacts;
 use crate::server::schemas::Schemas;
 use reactor::Time;
 use session::last_gtid::LastGtid;
-use session::meter::Meter;
 use session::state::{Interner, Session};
 use std::collections::BTreeMap;
 
@@ -59,14 +59,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Context<'a> {
     pub(crate) server: &'a ServerFacts,
     pub(crate) sessions: &'a mut Interner,
-    /// Meter of user variables.
-    pub(crate) variables: &'a Meter,
-    /// Meter of lists of prepared statements, without the texts.
-    pub(crate) statements: &'a Meter,
-    /// Meter of the conditions that are kept for clients.
-    pub(crate) warnings: &'a Meter,
-    /// Bytes of long data that wait for their executions.
-    pub(crate) long_data: &'a Meter,
+    pub(crate) retained: &'a Retained,
     /// Schemas that a pool is known to have been let into.
     pub(crate) schemas: &'a mut Schemas,
     /// `@@last_gtid` of each client to which one was reported.

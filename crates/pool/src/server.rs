@@ -9,13 +9,17 @@
 pub(crate) mod begins;
 pub(crate) mod facts;
 pub(crate) mod fleet;
+pub(crate) mod globals;
+pub(crate) mod outages;
 pub(crate) mod probe;
 pub(crate) mod proxy_protocol;
+pub(crate) mod redefinition;
 pub(crate) mod rounds;
 pub(crate) mod rows;
 pub(crate) mod schemas;
 pub(crate) mod status;
 pub(crate) mod tls;
+pub(crate) mod triggers_and_views;
 pub(crate) mod upstream;
 pub(crate) mod watch;
 pub(crate) mod watched;

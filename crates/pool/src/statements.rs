@@ -5,12 +5,22 @@
 //! itself, [`pinning`] its effects on its client; [`binary_prepare`] has prepared statements;
 //! [`kill`] is KILL, as a whole.
 //!
-//! They look at values and say what they have decided; the group does it.
+//! They look at values and say what they have decided. [`commands`] takes a client's command,
+//! [`query`] and [`prepared_commands`] carry out what was decided, [`start`] gets it a backend,
+//! [`sending`] sends it, and [`endings`] follow its reply.
 
+pub(crate) mod ahead;
 pub(crate) mod answered_locally;
 pub(crate) mod binary_prepare;
+pub(crate) mod commands;
+pub(crate) mod endings;
 pub(crate) mod kill;
 pub(crate) mod own_ok;
 pub(crate) mod pinning;
 pub(crate) mod plan;
+pub(crate) mod prepared_commands;
+pub(crate) mod query;
+pub(crate) mod sending;
+pub(crate) mod start;
 pub(crate) mod stored_code;
+pub(crate) mod unanswered;

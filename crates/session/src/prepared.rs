@@ -12,7 +12,7 @@
 //! own COM_STMT_PREPARE always runs on a backend, because what it is told is what the server says
 //! at that moment.
 //!
-//! These are the values; the pool's `group/prepared` handles the commands.
+//! These are the values; the pool's `statements/prepared_commands.rs` handles the commands.
 //!
 //! Invariants:
 //! - the server holds at most [`OnBackend::count`] statements for a backend, and that is never

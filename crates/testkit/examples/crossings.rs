@@ -58,11 +58,11 @@ fn main() {
         }
     });
     let mut events = Vec::new();
-    while !talk.is_finished() || group.survey().census().clients > 0 {
+    while !talk.is_finished() || group.parts.survey().census().clients > 0 {
         let deadline = group
             .deadline()
             .min(Time::now() + Duration::from_millis(50));
-        group.net_mut().wait(deadline, &mut events).unwrap();
+        group.parts.net.wait(deadline, &mut events).unwrap();
         group.turn(&events);
     }
     talk.join().unwrap();

@@ -63,10 +63,10 @@ fn live(group: &mut Group<RealNet>, events: &mut Vec<Event>, done: &Done, until:
     while done.statements.load(Ordering::Relaxed) < until {
         let at_most = Time::now() + Duration::from_millis(50);
         let deadline = group.deadline().min(at_most);
-        group.net_mut().wait(deadline, events).unwrap();
+        group.parts.net.wait(deadline, events).unwrap();
         group.turn(events);
-        assert!(group.turn_output.take_messages().is_empty());
-        assert!(group.turn_output.take_report().is_empty());
+        assert!(group.parts.work.turn_output.take_messages().is_empty());
+        assert!(group.parts.work.turn_output.take_report().is_empty());
     }
 }
 
@@ -114,9 +114,9 @@ fn allocations(test: &str, script: &[&str]) -> Option<u64> {
         });
         done.over.store(true, Ordering::Relaxed);
         // Whoever is in the middle of its script is served to the end.
-        while group.survey().census().clients > 0 {
+        while group.parts.survey().census().clients > 0 {
             let deadline = Time::now() + Duration::from_millis(50);
-            group.net_mut().wait(deadline, &mut events).unwrap();
+            group.parts.net.wait(deadline, &mut events).unwrap();
             group.turn(&events);
         }
         Some(counted.count_total)

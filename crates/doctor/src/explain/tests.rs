@@ -132,7 +132,7 @@ const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/run.rs"),
     include_str!("../../../pool/src/run/group_threads.rs"),
     include_str!("../../../pool/src/run/layout.rs"),
-    include_str!("../../../pool/src/group/clients/timeouts.rs"),
+    include_str!("../../../pool/src/limits/late_clients.rs"),
     include_str!("../../../pool/src/limits/timeouts.rs"),
     include_str!("../../../pool/src/server/watch.rs"),
     include_str!("../../../load-core/src/errors.rs"),

@@ -23,6 +23,7 @@ use crate::observe::audit::{Happened, end};
 use crate::observe::figures::counts::Counts;
 use crate::observe::identity::ClientIdentity;
 use crate::observe::limited_log::LimitedLog;
+use crate::server::facts::ServerFacts;
 use reactor::Net;
 use reactor::tls_errors::{alert_words, plain};
 use rustls::Error;
@@ -71,6 +72,23 @@ pub(crate) enum Heard {
     AtOnce,
     /// Later, when its moment has come, or never.
     Later,
+}
+
+impl ServerFacts {
+    /// A login or a change of user in a character set that no client may speak is refused in the
+    /// server's words. Servers do so before they look at the password.
+    pub(crate) fn refuses_charset(&self, collation: Option<u16>) -> Option<Denial> {
+        let charset = self.refused_charsets.get(&collation?)?;
+        let charset = String::from_utf8_lossy(charset);
+        Some(Denial {
+            error: WRONG_VALUE_FOR_VAR,
+            text: format!(
+                "Variable 'character_set_client' can't be set to the value of '{charset}'"
+            ),
+            delay: Duration::ZERO,
+            reason: "charset",
+        })
+    }
 }
 
 impl<N: Net> FailedLogins<'_, N> {
@@ -249,22 +267,6 @@ impl<N: Net> FailedLogins<'_, N> {
             self.log.login_failed(now, &identity, reason, GONE);
             self.audit(key, (ACCESS_DENIED.code, reason));
         }
-    }
-
-    /// A login or a change of user in a character set that no client may speak is refused in the
-    /// server's words. Servers do so before they look at the password.
-    pub(crate) fn of_charset(&self, collation: Option<u16>) -> Option<Denial> {
-        let refused = &self.shared.server.refused_charsets;
-        let charset = refused.get(&collation?)?;
-        let charset = String::from_utf8_lossy(charset);
-        Some(Denial {
-            error: WRONG_VALUE_FOR_VAR,
-            text: format!(
-                "Variable 'character_set_client' can't be set to the value of '{charset}'"
-            ),
-            delay: Duration::ZERO,
-            reason: "charset",
-        })
     }
 
     /// Holds a client's error back; nothing else of it is looked at until then. Of those that end

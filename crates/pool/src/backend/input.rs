@@ -79,14 +79,6 @@ impl<N: Net> FromBackend<'_, N> {
         }
     }
 
-    /// True if there may be bytes, and the client that they are for has taken the last ones.
-    fn may_read(&self, key: BackendId) -> bool {
-        let now = self.net.now();
-        self.backends.get(key).is_some_and(|backend| {
-            (self.slow_readers).may_read(backend, self.clients, self.shared, now)
-        })
-    }
-
     /// True if a backend whose handshake is under way may go on with it in this turn; if not, it is
     /// read in one of the next.
     pub(crate) fn takes_handshake(&mut self, key: BackendId) -> bool {
@@ -105,10 +97,12 @@ impl<N: Net> FromBackend<'_, N> {
     /// Reads at most `len` bytes of a backend, behind those that were left of the last read. What
     /// is not used of them is to be given back ([`FromBackend::give_back`]).
     pub(crate) fn read(&mut self, key: BackendId, buffer: &mut Vec<u8>, len: usize) -> FromServer {
-        if !self.may_read(key) {
-            return FromServer::Nothing;
-        }
-        let Some(backend) = self.backends.get_mut(key) else {
+        let now = self.net.now();
+        let may_read = |backend: &&mut Backend<_>| {
+            (self.slow_readers).may_read(backend, self.clients, self.shared, now)
+        };
+        // There may be bytes, and the client that they are for has taken the last ones.
+        let Some(backend) = self.backends.get_mut(key).filter(may_read) else {
             return FromServer::Nothing;
         };
         let kept = backend.input.len();
@@ -142,14 +136,16 @@ impl<N: Net> FromBackend<'_, N> {
 
     /// Puts off the rest of a backend's input to a later turn, its share of this one being used up.
     pub(crate) fn put_off(&mut self, key: BackendId) {
-        if self.may_read(key) {
-            match self.is_long(key) {
-                true => self.bulk.push(Piece::Reply(key)),
-                false => self.bulk.read_at_once(key),
-            }
-        } else if let Some(backend) = self.backends.get_mut(key) {
-            let now = self.net.now();
-            self.slow_readers.note_held_up(key, backend, now);
+        let now = self.net.now();
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if !(self.slow_readers).may_read(backend, self.clients, self.shared, now) {
+            return self.slow_readers.note_held_up(key, backend, now);
+        }
+        match backend.summary.len >= self.shared.long_reply {
+            true => self.bulk.push(Piece::Reply(key)),
+            false => self.bulk.read_at_once(key),
         }
     }
 }

@@ -51,14 +51,15 @@ impl<N: Net> ToBackend<'_, N> {
     pub(crate) fn send(&mut self, key: BackendId, bytes: &[u8]) {
         if let Some(backend) = self.backends.get_mut(key) {
             backend.output.last().extend_from_slice(bytes);
-            self.note(key);
+            backend.note_unwritten(key, self.dirty);
         }
     }
 
     /// Sends commands of the pool's own: the backend runs something from now on.
     pub(crate) fn ask(&mut self, key: BackendId, bytes: &[u8]) {
-        self.send(key, bytes);
         if let Some(backend) = self.backends.get_mut(key) {
+            backend.output.last().extend_from_slice(bytes);
+            backend.note_unwritten(key, self.dirty);
             self.running.begins(backend, self.net.now());
         }
     }
@@ -67,24 +68,12 @@ impl<N: Net> ToBackend<'_, N> {
     /// the client has sent.
     pub(crate) fn send_message(&mut self, key: BackendId, message: &[u8]) {
         let is_long = message.len() > self.copied_max;
-        match self.current_input.buffer_of(message).filter(|_| is_long) {
-            Some((bytes, range)) => {
-                if let Some(backend) = self.backends.get_mut(key) {
-                    backend.output.push_shared(bytes, range);
-                    self.note(key);
-                }
-            }
-            None => self.send(key, message),
-        }
-    }
-
-    /// Marks it to be written to at the end of the turn.
-    fn note(&mut self, key: BackendId) {
-        if let Some(backend) = self.backends.get_mut(key)
-            && !backend.dirty
-        {
-            backend.dirty = true;
-            self.dirty.push(key);
+        let Some((bytes, range)) = self.current_input.buffer_of(message).filter(|_| is_long) else {
+            return self.send(key, message);
+        };
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.output.push_shared(bytes, range);
+            backend.note_unwritten(key, self.dirty);
         }
     }
 
@@ -94,22 +83,34 @@ impl<N: Net> ToBackend<'_, N> {
             return Written::default();
         };
         backend.dirty = false;
-        let written = self.write(key);
-        if let Some(backend) = self.backends.get_mut(key) {
-            backend.count_kept(self.in_transit);
-        }
+        let written = backend.write(key, self.net, self.bulk);
+        backend.count_kept(self.in_transit);
         written
     }
 
     /// Writes what is in line for a backend, as far as there is room, and a turn's share at most.
     pub(crate) fn write(&mut self, key: BackendId) -> Written {
+        match self.backends.get_mut(key) {
+            Some(backend) => backend.write(key, self.net, self.bulk),
+            None => Written::default(),
+        }
+    }
+}
+
+impl<S> Backend<S> {
+    /// Marks it to be written to at the end of the turn.
+    fn note_unwritten(&mut self, key: BackendId, dirty: &mut Vec<BackendId>) {
+        if !self.dirty {
+            self.dirty = true;
+            dirty.push(key);
+        }
+    }
+
+    fn write<N: Net<Sock = S>>(&mut self, key: BackendId, net: &mut N, bulk: &mut Bulk) -> Written {
         let mut written = Written::default();
-        let Some(backend) = self.backends.get_mut(key) else {
-            return written;
-        };
-        let before = backend.unsent();
+        let before = self.unsent();
         let mut share = before.min(WRITE_TURN_BYTES);
-        let mut blocked = match backend.transport.flush(self.net) {
+        let mut blocked = match self.transport.flush(net) {
             Ok(is_sent) => !is_sent,
             Err(error) => {
                 written.broken = Some(error);
@@ -117,11 +118,11 @@ impl<N: Net> ToBackend<'_, N> {
             }
         };
         while share > 0 && !blocked {
-            let piece = backend.output.front();
+            let piece = self.output.front();
             let piece = &piece[..piece.len().min(share)];
-            match backend.transport.write(self.net, piece) {
+            match self.transport.write(net, piece) {
                 Write::Bytes(n) => {
-                    backend.output.written(n);
+                    self.output.written(n);
                     share -= n;
                 }
                 Write::Blocked => blocked = true,
@@ -131,13 +132,12 @@ impl<N: Net> ToBackend<'_, N> {
                 }
             }
         }
-        let left = backend.unsent();
-        written.fed = backend
-            .client()
-            .filter(|_| before > FED_MAX && left <= FED_MAX);
-        if left > 0 && !blocked && !backend.dirty {
-            backend.dirty = true;
-            self.bulk.push(Piece::Command(key));
+        let left = self.unsent();
+        let is_taken = before > FED_MAX && left <= FED_MAX;
+        written.fed = self.client().filter(|_| is_taken);
+        if left > 0 && !blocked && !self.dirty {
+            self.dirty = true;
+            bulk.push(Piece::Command(key));
         }
         written
     }

@@ -22,8 +22,8 @@ use crate::auth::account::{Account, ClientsMax, Counted, Unusable};
 use crate::auth::credential::Credential;
 use crate::auth::host_pattern::ClientHost;
 use crate::backend::pools::{BackendPool, BackendPools, CLIENT_ADDRESSES_MAX, PoolKey};
-use crate::client::Proof;
 use crate::client::clients::Clients;
+use crate::client::{Client, Proof};
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
@@ -255,7 +255,8 @@ impl<N: Net> PoolMembers<'_, N> {
 
     /// Bar that keeps a client out that has proven its password, if any.
     pub(crate) fn bar_of(&self, key: ClientId, account: &Account) -> Option<Bar> {
-        let transport = &self.clients.get(key)?.transport;
+        let client = self.clients.get(key)?;
+        let transport = &client.transport;
         let of_server = account.of_server.as_ref();
         let require = match of_server {
             Some(of_server) => &of_server.require,
@@ -294,7 +295,7 @@ impl<N: Net> PoolMembers<'_, N> {
                  supports expired passwords.",
             );
         }
-        let (error, text) = self.has_too_many(key, account)?;
+        let (error, text) = self.has_too_many(client, account)?;
         Some(Bar::Refused {
             reason: "account-clients",
             error,
@@ -303,9 +304,12 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// True if an account of the server has as many clients as it may, in the server's words.
-    fn has_too_many(&self, key: ClientId, account: &Account) -> Option<(ErrorCode, String)> {
+    fn has_too_many(
+        &self,
+        client: &Client<N::Sock>,
+        account: &Account,
+    ) -> Option<(ErrorCode, String)> {
         let of_server = account.of_server.as_ref()?;
-        let client = self.clients.get(key)?;
         let is_counted = client.is_known()
             && self.pools.counted_in(client.pool as usize).as_deref() == Some(&*of_server.counted);
         let others = of_server.counted.clients.load(Relaxed) - usize::from(is_counted);
@@ -455,9 +459,7 @@ impl<N: Net> PoolMembers<'_, N> {
     pub(crate) fn outdated(&self, key: ClientId) -> Option<usize> {
         let client = self.clients.get(key).filter(|c| c.backend().is_none())?;
         let old = client.pool as usize;
-        let is_outdated = self
-            .pools
-            .is_outdated(old, self.shared.privileges.version());
+        let is_outdated = (self.pools).is_outdated(old, self.shared.privileges.version());
         (is_outdated && self.pools.pools[old].count == 0).then_some(old)
     }
 

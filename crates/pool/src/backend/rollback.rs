@@ -77,6 +77,8 @@ mod tests {
     use super::*;
     use crate::backend::BackendState;
     use crate::backend::Purpose;
+    use crate::backend::replies;
+    use crate::client::closing;
     use crate::errors::reasons::PinReason;
     use crate::group::Group;
     use crate::group::scripted::Scripted;
@@ -88,54 +90,54 @@ mod tests {
     fn within() -> (Group<Scripted>, ClientId, BackendId) {
         let mut group = group();
         let (key, backend_id) = bound(&mut group);
-        let backend = group.backends.get_mut(backend_id).unwrap();
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
         (group, key, backend_id)
     }
 
     /// Answers with an OK of these flags and these reports.
     fn ok(group: &mut Group<Scripted>, backend_id: BackendId, flags: u16, reports: &[u8]) {
-        let backend = group.backends.get_mut(backend_id).unwrap();
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.summary = ReplySummary {
             status: Some(flags),
             changes: reports.to_vec(),
             ..ReplySummary::default()
         };
-        group.finish(backend_id);
+        replies::finish(&mut group.parts, backend_id);
     }
 
     fn asked(group: &Group<Scripted>, backend: BackendId) -> Option<Purpose> {
-        let command = *group.backends.get(backend)?.flight().front()?;
+        let command = *group.parts.backends.get(backend)?.flight().front()?;
         Some(command.purpose)
     }
 
     #[test]
     fn a_backend_is_free_once_its_clients_transaction_is_rolled_back() {
         let (mut group, key, backend_id) = within();
-        group.close(key);
+        closing::close(&mut group.parts, key);
         assert_eq!(asked(&group, backend_id), Some(ForBackend::RollBack.into()));
-        let backend = group.backends.get(backend_id).unwrap();
+        let backend = group.parts.backends.get(backend_id).unwrap();
         assert_eq!(
             backend.state(),
             BackendState::CheckedOut,
             "not before the answer"
         );
         ok(&mut group, backend_id, AUTOCOMMIT, &[]);
-        let backend = group.backends.get(backend_id).unwrap();
+        let backend = group.parts.backends.get(backend_id).unwrap();
         assert_eq!(backend.state(), BackendState::Idle);
-        assert_eq!(group.counts.rolled_back, 1);
+        assert_eq!(group.parts.observed.counts.rolled_back, 1);
     }
 
     #[test]
     fn a_report_of_its_end_is_no_change() {
         let (mut group, key, backend_id) = within();
-        let backend = group.backends.get_mut(backend_id).unwrap();
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_state(b"TW______");
         backend.bound = Bound::Inside;
-        group.close(key);
+        closing::close(&mut group.parts, key);
         let reports = b"\x05\x09\x08________\x00\x10\x0cstatement_id\x0277";
         ok(&mut group, backend_id, AUTOCOMMIT, reports);
-        let backend = group.backends.get(backend_id).unwrap();
+        let backend = group.parts.backends.get(backend_id).unwrap();
         assert_eq!(
             (backend.state(), backend.bound),
             (BackendState::Idle, Bound::Outside)
@@ -151,47 +153,47 @@ mod tests {
             (AUTOCOMMIT, b"\x00\x09"),
         ] {
             let (mut group, key, backend_id) = within();
-            group.close(key);
+            closing::close(&mut group.parts, key);
             ok(&mut group, backend_id, flags, reports);
             assert!(
-                group.backends.get(backend_id).is_none(),
+                group.parts.backends.get(backend_id).is_none(),
                 "{flags} {reports:?}"
             );
         }
         let (mut group, key, backend_id) = within();
-        group.close(key);
-        let backend = group.backends.get_mut(backend_id).unwrap();
+        closing::close(&mut group.parts, key);
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.summary.error = Some((1399, "XAER_RMFAIL".into()));
-        group.finish(backend_id);
-        assert!(group.backends.get(backend_id).is_none(), "an error");
+        replies::finish(&mut group.parts, backend_id);
+        assert!(group.parts.backends.get(backend_id).is_none(), "an error");
     }
 
     #[test]
     fn where_more_than_a_transaction_is_left_the_backend_is_closed() {
         let keeps: [fn(&mut Group<Scripted>, ClientId, BackendId); 4] = [
             |group, key, _| {
-                let client = group.clients.get_mut(key).unwrap();
+                let client = group.parts.clients.get_mut(key).unwrap();
                 client.pins.add(PinReason::PreparedSchema, None, NOW.0);
             },
             |group, key, backend_id| {
-                let backend = group.backends.get_mut(backend_id).unwrap();
+                let backend = group.parts.backends.get_mut(backend_id).unwrap();
                 let shape = ReplyShape::Results;
                 backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));
             },
             |group, _, backend_id| {
-                let backend = group.backends.get_mut(backend_id).unwrap();
+                let backend = group.parts.backends.get_mut(backend_id).unwrap();
                 backend.reuse.freeze();
             },
             |group, _, backend_id| {
-                let backend = group.backends.get_mut(backend_id).unwrap();
+                let backend = group.parts.backends.get_mut(backend_id).unwrap();
                 backend.reuse.end_with_client();
             },
         ];
         for keeps in keeps {
             let (mut group, key, backend_id) = within();
             keeps(&mut group, key, backend_id);
-            group.close(key);
-            assert!(group.backends.get(backend_id).is_none());
+            closing::close(&mut group.parts, key);
+            assert!(group.parts.backends.get(backend_id).is_none());
         }
     }
 }

@@ -11,11 +11,11 @@ use crate::backend::Backend;
 use crate::backend::pools::BackendPools;
 use crate::backend::relay::{Adjustments, Middle, Relay, Shape};
 use crate::client::output::ToClient;
-use crate::client::{Handled, Proof};
+use crate::client::{Client, Handled, Proof};
 use crate::config::Settings;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::tokens::{BackendId, ClientId};
-use crate::observe::audit::Happened;
+use crate::observe::audit::{Happened, end};
 use crate::observe::figures::counts::Counts;
 use crate::observe::figures::digests::Digests;
 use crate::observe::identity::ClientIdentity;
@@ -29,18 +29,19 @@ use reactor::{Net, Slots};
 use session::last_statement::{COUNTS, RowCount};
 use sql::lex::Server;
 use wire::auth::Plugin;
-use wire::capabilities as cap;
 use wire::checked::CheckedReply;
 use wire::command::{Command, ReplyShape};
 use wire::errors::{self, ErrorCode};
 use wire::handshake::{Greeting, nonce_of_connection};
 use wire::reply::put_err;
-use wire::status;
 use wire::track::Bound;
+use wire::{capabilities as cap, status};
 
 /// Both servers' words for an empty text, in English.
 pub(crate) const EMPTY_QUERY: &str = "Query was empty";
 
+/// The first MySQL that says why it closes an idle connection (8.0.24).
+const WORDS_SINCE: u32 = 80_024;
 /// Parts that answers are made of, and the clients that they go to.
 pub(crate) struct Answers<'a, N: Net> {
     pub(crate) to: ToClient<'a, N>,
@@ -82,32 +83,34 @@ impl<N: Net> Answers<'_, N> {
     /// behind the conditions of the statement before.
     pub(crate) fn error_unread(&mut self, key: ClientId, code: ErrorCode, text: &str) {
         let mysql = self.to.shared.server.flavour.is_mysql();
-        let before = self.to.clients.get(key).map(|c| c.last.conditions);
-        self.error(key, code, text);
-        if let (true, Some(before)) = (mysql, before)
-            && let Some(client) = self.to.clients.get_mut(key)
-        {
-            client.last.conditions = before.saturating_add(1);
-        }
+        self.put_error(key, code, text, |client| {
+            let before = client.last.conditions;
+            client.last.failed_by_pool();
+            if mysql {
+                client.last.conditions = before.saturating_add(1);
+            }
+        });
     }
 
     /// Sends an error of the pool's own, as the answer to the client's command.
     pub(crate) fn error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
-        if let Some(client) = self.to.clients.get_mut(key) {
-            client.last.failed_by_pool();
-        }
-        self.put_error(key, code, text);
+        self.put_error(key, code, text, |client| client.last.failed_by_pool());
     }
 
     /// Sends the server's error for an empty text, which it has given for the one before.
     pub(crate) fn empty_again(&mut self, key: ClientId) {
-        if let Some(client) = self.to.clients.get_mut(key) {
-            client.last.failed_again();
-        }
-        self.put_error(key, errors::EMPTY_QUERY, EMPTY_QUERY);
+        let failed_again = |client: &mut Client<_>| client.last.failed_again();
+        self.put_error(key, errors::EMPTY_QUERY, EMPTY_QUERY, failed_again);
     }
 
-    fn put_error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
+    /// Sends an error, once `note` has noted it with its client.
+    fn put_error(
+        &mut self,
+        key: ClientId,
+        code: ErrorCode,
+        text: &str,
+        note: impl FnOnce(&mut Client<N::Sock>),
+    ) {
         let mut logging = Logging {
             net: &*self.to.net,
             shared: self.to.shared,
@@ -122,6 +125,7 @@ impl<N: Net> Answers<'_, N> {
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
         };
+        note(client);
         let mut out = std::mem::take(self.lent);
         out.clear();
         put_err(&mut out, client.seq, code, text);
@@ -246,6 +250,24 @@ impl<N: Net> Answers<'_, N> {
             }
             KillEnd::Failed(why) => self.refuse(key, &Refusal::KillFailed(why.clone())),
         }
+    }
+
+    /// Closes an idle client in the words of the server.
+    pub(crate) fn end_idle(&mut self, key: ClientId) {
+        self.counts.idle_closed += 1;
+        self.to.clients.note_end(key, end::IDLE);
+        match self.to.shared.server.flavour {
+            Server::MariaDb(_) => return self.to.clients.reset_later(key, self.to.net),
+            Server::MySql(WORDS_SINCE..) => {}
+            Server::MySql(_) | Server::Unknown => return self.to.clients.close_later(key),
+        }
+        let (code, words) = (errors::CLIENT_INACTIVE, errors::CLIENT_INACTIVE_WORDS);
+        self.put_error(key, code, words, |client| {
+            // It answers nothing.
+            client.set_seq(0);
+            client.last.failed_by_pool();
+        });
+        self.to.clients.leave(key, self.to.net.now());
     }
 
     /// Sends the first packet of a connection.

@@ -1,7 +1,7 @@
 //! Bytes that are kept for a client: of its unfinished command, and of everything that is its own.
 //!
 //! They are added up here, and counted against limits in [`crate::limits::unfinished`] and
-//! [`crate::group::clients::memory_share`].
+//! [`crate::limits::memory_share`].
 
 use crate::client::{Client, ClientState};
 use reactor::Time;

@@ -113,12 +113,12 @@ impl<N: Net> FromClient<'_, N> {
 
     /// Reads more bytes of a client.
     pub(crate) fn read(&mut self, key: ClientId) -> Got {
-        let Some(client) = self.clients.get(key) else {
+        let Some(client) = self.clients.get_mut(key) else {
             return Got::Nothing;
         };
         if client.transport.is_handshaking() && client.transport.is_readable() {
             if *self.handshakes_left == 0 {
-                self.room().stand_in_line(key);
+                self.inputs.stand_in_line(key);
                 return Got::Nothing;
             }
             *self.handshakes_left -= 1;
@@ -136,7 +136,10 @@ impl<N: Net> FromClient<'_, N> {
         let mut scratch = std::mem::take(&mut self.lent.from_client);
         // Lent already when serving one client has led to serving another.
         scratch.resize(SCRATCH_LEN, 0);
-        match self.read_into(key, &mut scratch) {
+        let read = client
+            .transport
+            .read_counted(self.net, &mut scratch, self.tls_bytes);
+        match self.came(key, read) {
             Ok(len) => Got::Fresh(Fresh {
                 scratch,
                 len,
@@ -147,12 +150,6 @@ impl<N: Net> FromClient<'_, N> {
                 none
             }
         }
-    }
-
-    fn read_into(&mut self, key: ClientId, buffer: &mut [u8]) -> Result<usize, Got> {
-        let client = self.clients.get_mut(key).ok_or(Got::Nothing)?;
-        let read = (client.transport).read_counted(self.net, buffer, self.tls_bytes);
-        self.came(key, read)
     }
 
     /// Result of a read that brings no bytes.
@@ -184,23 +181,24 @@ impl<N: Net> FromClient<'_, N> {
             Takes::Later => return Got::Nothing,
             Takes::Never(refusal) => return Got::NoRoom(refusal),
         }
+        let Some(client) = self.clients.get_mut(key) else {
+            return Got::Nothing;
+        };
         let mut scratch = std::mem::take(&mut self.lent.from_client);
         scratch.resize(SCRATCH_LEN, 0);
-        let read = self.read_into(key, &mut scratch[..step]);
-        let got = match (read, self.clients.get_mut(key)) {
-            (Ok(n), Some(client)) => {
-                client.keep_input(&scratch[..n]);
-                client.heard_from(self.net.now());
-                if client.is_logging_in() {
-                    wipe(&mut scratch[..n]);
-                }
-                Got::More
+        let read = (client.transport).read_counted(self.net, &mut scratch[..step], self.tls_bytes);
+        if let Read::Bytes(n) = read {
+            client.keep_input(&scratch[..n]);
+            client.heard_from(self.net.now());
+            if client.is_logging_in() {
+                wipe(&mut scratch[..n]);
             }
-            (Ok(_), None) => Got::Nothing,
-            (Err(none), _) => none,
-        };
+        }
         self.lent.from_client = scratch;
-        got
+        match self.came(key, read) {
+            Ok(_) => Got::More,
+            Err(none) => none,
+        }
     }
 
     /// Unpacks a piece of a client's frames into its input, or reads more of them.
@@ -212,7 +210,10 @@ impl<N: Net> FromClient<'_, N> {
             let lacking = match client.lacks_of_frame(&mut self.lent.packing, self.shared) {
                 Ok(Some(lacking)) => lacking,
                 Ok(None) => return Got::Nothing,
-                Err(refusal) => return self.refuse_frame(key, refusal),
+                Err(refusal) => {
+                    client.drop_frame();
+                    return Got::Refused(refusal);
+                }
             };
             if lacking > 0 {
                 match client.read_frames(self.net, self.tls_bytes, lacking) {
@@ -240,18 +241,14 @@ impl<N: Net> FromClient<'_, N> {
             match client.unpack(&mut self.lent.packing) {
                 Ok(true) => return Got::More,
                 Ok(false) => {}
-                Err(refusal) => return self.refuse_frame(key, refusal),
+                // Its client is told so, and goes.
+                Err(refusal) => {
+                    client.drop_frame();
+                    return Got::Refused(refusal);
+                }
             }
         }
         Got::More
-    }
-
-    /// Drops a frame that cannot be used, with the error that ends its client.
-    fn refuse_frame(&mut self, key: ClientId, refusal: Refusal) -> Got {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.drop_frame();
-        }
-        Got::Refused(refusal)
     }
 
     /// Closes clients that have gone while their statement runs on a backend that nobody else will

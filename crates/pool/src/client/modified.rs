@@ -28,7 +28,7 @@ pub(crate) struct Modified {
     /// True if some of them may have been set since they were read back last.
     pub(crate) fresh: bool,
     /// True if it depends on user variables that its client has never set, so that none of others
-    /// may be left on its backend (see [`crate::group::backends::session_reset`]).
+    /// may be left on its backend (see [`crate::backend::session_reset`]).
     #[serde(skip)]
     pub(crate) needs_none_left: bool,
     /// SETs by which the server reports what was set in another form.

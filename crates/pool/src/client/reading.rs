@@ -1,14 +1,14 @@
 //! Long commands of a client: a reader reads their texts, and few are at the server at once.
 //!
-//! A group's part in them stands in [`crate::group::clients::long_texts`] and
-//! [`crate::group::clients::long_commands`].
+//! A group's part in them stands in [`crate::client::pump`] and
+//! [`crate::limits::long_commands`].
 
 use crate::client::buffers::received::Received;
 use crate::client::buffers::text_reading::{TextJob, TextRead};
 use crate::client::{Client, ClientState};
-use crate::group::clients::long_commands::is_long;
 use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
+use crate::limits::long_commands::is_long;
 use reactor::Time;
 use wire::attributes::Form;
 use wire::command::Command;

@@ -56,7 +56,7 @@ pub(crate) struct GroupReads {
     list: Arc<ReaderList>,
     /// Credit of each server for its next reads.
     credits: Vec<i64>,
-    clients: BTreeMap<ClientId, OfClient>,
+    of_clients: BTreeMap<ClientId, OfClient>,
 }
 
 impl GroupReads {
@@ -92,18 +92,18 @@ impl GroupReads {
 
     /// Bytes that it keeps.
     pub(crate) fn bytes(&self) -> usize {
-        self.clients.len() * size_of::<(ClientId, OfClient)>()
+        self.of_clients.len() * size_of::<(ClientId, OfClient)>()
     }
 
     /// Removes the client's reads elsewhere.
     pub(crate) fn forget(&mut self, key: ClientId) {
-        self.clients.remove(&key);
+        self.of_clients.remove(&key);
     }
 
     /// Forgets where a client that starts over has read from; what it has written it goes on
     /// seeing.
     pub(crate) fn start_over(&mut self, key: ClientId) {
-        if let Some(client) = self.clients.get_mut(&key) {
+        if let Some(client) = self.of_clients.get_mut(&key) {
             client.from = None;
         }
     }
@@ -124,7 +124,7 @@ impl GroupReads {
 
     /// Sends a client's reads to the writer for a while: a reader was behind.
     pub(crate) fn leave_readers(&mut self, key: ClientId, now: Time) {
-        self.clients.entry(key).or_default().writer_until = Some(now + BEHIND_FOR);
+        self.of_clients.entry(key).or_default().writer_until = Some(now + BEHIND_FOR);
     }
 
     /// A client as one whose reads may go elsewhere; `None` where there is one server.
@@ -139,7 +139,7 @@ impl GroupReads {
         let client = clients.get(key)?;
         Some(Reading {
             client,
-            own: self.clients.get(&key),
+            own: self.of_clients.get(&key),
             user: &settings.users[client.user()],
             list: &self.list,
             all,
@@ -279,7 +279,7 @@ impl<N: Net> Readers<'_, N> {
     /// Sets the server that a client's session names for its reads.
     pub(crate) fn ask_from(&mut self, key: ClientId, from: Option<ReadFrom>) {
         if self.members.shared.cluster.is_some() {
-            self.reads.clients.entry(key).or_default().from = from;
+            self.reads.of_clients.entry(key).or_default().from = from;
         }
     }
 
@@ -367,7 +367,7 @@ impl<N: Net> Readers<'_, N> {
     }
 
     fn add_writes(&mut self, key: ClientId, noted: &OwnWrites) {
-        let own = &mut self.reads.clients.entry(key).or_default().writes;
+        let own = &mut self.reads.of_clients.entry(key).or_default().writes;
         own.take(noted);
         if let Some(reading) = self.of(key).filter(Reading::sees_account) {
             let all = reading.user.usage.writes.lock();
@@ -428,7 +428,7 @@ pub(crate) mod tests {
     impl GroupReads {
         /// Writes of a client.
         pub(crate) fn writes_of(&mut self, key: ClientId) -> &mut OwnWrites {
-            &mut self.clients.entry(key).or_default().writes
+            &mut self.of_clients.entry(key).or_default().writes
         }
     }
 

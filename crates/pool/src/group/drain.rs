@@ -6,8 +6,8 @@
 //! or at once without `drain_s`, nothing new is begun, and `drain_ms_max` ends what is left.
 
 use crate::client::clients::Clients;
-use crate::group::clients::departing::Departures;
 use crate::group::tokens::ClientId;
+use crate::upgrade::departures::Departures;
 use reactor::Time;
 use std::time::Duration;
 

@@ -13,16 +13,14 @@
 //! Their number is bounded by that of clients and backends: a step leaves at most [`PER_STEP_MAX`]
 //! for each of them that it moves.
 
-use crate::group::Group;
 use crate::group::tokens::{BackendId, ClientId};
-use reactor::Net;
 
 /// Tasks that a step leaves for a client or backend that it has moved.
 const PER_STEP_MAX: usize = 4;
 
 /// Tasks that are carried out behind one event: steps that leave each other to be done would keep
 /// the group from everybody else.
-const TASKS_MAX: usize = 4096;
+pub(super) const TASKS_MAX: usize = 4096;
 
 /// One step of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,45 +59,16 @@ impl Tasks {
 
     /// True if the step before has left no more than it may, where there are so many clients and
     /// backends.
-    fn are_few(&self, parts: usize) -> bool {
+    pub(super) fn are_few(&self, parts: usize) -> bool {
         self.fresh.len() <= PER_STEP_MAX * (1 + parts)
     }
 
     /// The next task, once a step has returned.
-    fn next(&mut self) -> Option<Task> {
+    pub(super) fn next(&mut self) -> Option<Task> {
         while let Some(task) = self.fresh.pop() {
             self.earlier.push(task);
         }
         self.earlier.pop()
-    }
-}
-
-impl<N: Net> Group<N> {
-    /// Runs the tasks that the step before has left, and those that they leave.
-    pub(crate) fn run_tasks(&mut self) {
-        for _ in 0..TASKS_MAX {
-            let Some(task) = self.tasks.next() else {
-                return;
-            };
-            match task {
-                Task::Read(client) => self.pump(client),
-                Task::Settle(backend) => self.settle(backend),
-                Task::Pipeline(backend) => self.take_followers(backend),
-                Task::Serve => self.serve(),
-                Task::Spare(pool) => {
-                    if self.matching().wants_spare(pool) {
-                        self.dial(pool);
-                    }
-                }
-            }
-            debug_assert!((self.tasks).are_few(self.clients.len() + self.backends.len()));
-        }
-    }
-
-    /// Serves a client with the bytes that it has sent, and does what that leaves.
-    pub(crate) fn serve_client(&mut self, client: ClientId) {
-        self.pump(client);
-        self.run_tasks();
     }
 }
 
@@ -114,23 +83,23 @@ mod tests {
         let mut group = group();
         group.turn(&[]);
         assert_ne!(group.deadline(), Time(0));
-        group.tasks.add(Task::Serve);
+        group.parts.work.tasks.add(Task::Serve);
         assert_eq!(group.deadline(), Time(0));
         group.turn(&[]);
-        assert!(group.tasks.is_empty());
+        assert!(group.parts.work.tasks.is_empty());
     }
 
     #[test]
     fn an_event_has_a_bounded_number_of_tasks_carried_out() {
         let mut group = group();
         for _ in 0..=TASKS_MAX {
-            group.tasks.add(Task::Serve);
+            group.parts.work.tasks.add(Task::Serve);
         }
         group.run_tasks();
-        assert!(!group.tasks.is_empty());
+        assert!(!group.parts.work.tasks.is_empty());
         assert_eq!(group.deadline(), Time(0));
         group.run_tasks();
-        assert!(group.tasks.is_empty());
+        assert!(group.parts.work.tasks.is_empty());
     }
 
     #[test]

@@ -835,6 +835,7 @@ fn has_room(untaken: usize, in_flight: usize) -> bool {
 pub(crate) mod collecting;
 pub(crate) mod first_runs;
 pub(crate) mod long_texts;
+pub(crate) mod relieving;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unread;

@@ -178,7 +178,7 @@ impl<S> InputRoom<'_, S> {
         if is_free || logs_in {
             return Takes::Now;
         }
-        if let Some(refusal) = self.over_limit(key, held + more) {
+        if let Some(refusal) = self.over_limit(key, client, held + more) {
             return Takes::Never(refusal);
         }
         let standing = self.inputs.holders.get(&key).map(|holder| holder.standing);
@@ -191,7 +191,7 @@ impl<S> InputRoom<'_, S> {
                 self.inputs.stand(key, Standing::Served(left));
             }
             _ => {
-                self.stand_in_line(key);
+                self.inputs.stand_in_line(key);
                 return Takes::Later;
             }
         }
@@ -235,14 +235,6 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// Queues a client to be served once in each turn, until it has what it wants.
-    pub(crate) fn stand_in_line(&mut self, key: ClientId) {
-        if !self.inputs.holds_up(key) {
-            self.inputs.stand(key, Standing::InLine);
-            self.inputs.queue.push_back(key);
-        }
-    }
-
     /// True if there is room for more of a client's command.
     fn has_room_for(&mut self, key: ClientId, more: usize) -> bool {
         self.publish();
@@ -258,8 +250,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// The limit that a command of which the client would hold `len` bytes is over by itself.
-    fn over_limit(&self, key: ClientId, len: usize) -> Option<Refusal> {
-        let client = self.clients.get(key)?;
+    fn over_limit(&self, key: ClientId, client: &Client<S>, len: usize) -> Option<Refusal> {
         let announced = match client.input().map(|input| frame(input)) {
             Some(Frame::Partial { total } | Frame::Whole { total, .. }) => total,
             _ => 0,

@@ -188,11 +188,14 @@ impl<N: Net> Logging<'_, N> {
         message: &[u8],
         waited: Duration,
     ) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
         let again = self.logs.notes.remove(&key);
         // One that is sent once more is the same statement.
         let omitted = match again.and_then(|note| note.logged) {
             Some((omitted, _)) => Some(omitted),
-            None => self.admit(key),
+            None => self.admit(client),
         };
         if self.settings.statement_text == StatementLog::Literal {
             self.logs.running.begin(key, message);
@@ -201,9 +204,6 @@ impl<N: Net> Logging<'_, N> {
         if omitted.is_none() && !is_slow_log {
             return;
         }
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
         let slow_values = is_slow_log && self.settings.slow_statement_values;
         let note = Note {
             from: client.transport.peer(self.net).into(),
@@ -225,12 +225,12 @@ impl<N: Net> Logging<'_, N> {
 
     /// True if a client's statement stands in the log of all, and then how many were left out
     /// before it.
-    fn admit(&mut self, key: ClientId) -> Option<u64> {
+    fn admit(&mut self, client: &Client<N::Sock>) -> Option<u64> {
         if self.settings.statement_log == StatementLog::Off {
             return None;
         }
         let users = &self.settings.statement_log_users;
-        let name = (self.clients.get(key)?).user_name(self.settings, self.pools);
+        let name = client.user_name(self.settings, self.pools);
         if !users.is_empty() && !users.iter().any(|user| Some(&**user) == name) {
             return None;
         }
@@ -394,15 +394,12 @@ impl<N: Net> Logging<'_, N> {
             Some(Command::Query | Command::StmtPrepare | Command::StmtExecute)
         );
         let states = [ClientState::Idle, ClientState::Asking, ClientState::Leaving];
-        let is_over = |client: &Client<N::Sock>| states.contains(&client.state());
-        let is_here = is_text && self.clients.get(key).is_some_and(is_over);
-        if !is_here || self.logs.notes.contains_key(&key) {
-            return;
-        }
-        let Some(omitted) = self.admit(key) else {
+        let is_over = |client: &&Client<N::Sock>| states.contains(&client.state());
+        let client = self.clients.get(key).filter(is_over);
+        let Some(client) = client.filter(|_| is_text && !self.logs.notes.contains_key(&key)) else {
             return;
         };
-        let Some(client) = self.clients.get(key) else {
+        let Some(omitted) = self.admit(client) else {
             return;
         };
         let with_values = self.settings.statement_log == StatementLog::Literal;

@@ -171,7 +171,12 @@ impl<S> Pair<'_, S> {
         });
         let collected = answer.collected;
         let (client, context) = (&mut *self.client, &self.context);
-        client.keep_warnings(summary, collected, context.server, context.warnings);
+        client.keep_warnings(
+            summary,
+            collected,
+            context.server,
+            &context.retained.warnings,
+        );
         After::if_read(told, After::Settle)
     }
 

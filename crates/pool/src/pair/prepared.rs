@@ -177,7 +177,7 @@ impl<S> Pair<'_, S> {
             prepared.settle_types(under_way.id, !malformed);
         }
         if executes && malformed {
-            prepared.count(self.context.statements);
+            prepared.count(&self.context.retained.statements);
         }
         let open = |flags| flags & (status::CURSOR_EXISTS | status::LAST_ROW_SENT);
         let flags = summary.status.unwrap_or_default();
@@ -186,7 +186,7 @@ impl<S> Pair<'_, S> {
                 let definition = preparing.unwrap_or(under_way.definition);
                 let header = summary.prepared.filter(|_| !failed);
                 prepared.note_new(under_way.id, definition, header);
-                prepared.count(self.context.statements);
+                prepared.count(&self.context.retained.statements);
                 client.forget_command();
                 return None;
             }
@@ -202,7 +202,7 @@ impl<S> Pair<'_, S> {
         {
             // The server keeps them, and its complaint about them, until a reset: so must the
             // client, and nobody else may meet them.
-            long.count(Some(self.context.long_data));
+            long.count(Some(&self.context.retained.long_data));
             held.long = Some(long);
             let sent_to = under_way.sent_to;
             backend.prepared.take(&under_way.definition, sent_to);

@@ -28,8 +28,7 @@ pub(super) struct Parts {
     schemas: Schemas,
     gtids: BTreeMap<ClientId, LastGtid>,
     pub(super) counts: Counts,
-    meters: [Meter; 3],
-    pub(super) long_data: Meter,
+    pub(super) retained: Retained,
 }
 
 pub(super) fn owner() -> ClientId {
@@ -52,8 +51,7 @@ impl Parts {
             schemas: Schemas::default(),
             gtids: BTreeMap::new(),
             counts: Counts::default(),
-            meters: Default::default(),
-            long_data: Meter::default(),
+            retained: Retained::default(),
         }
     }
 
@@ -83,10 +81,7 @@ impl Parts {
             context: Context {
                 server: &self.server,
                 sessions: &mut self.sessions,
-                variables: &self.meters[0],
-                statements: &self.meters[1],
-                warnings: &self.meters[2],
-                long_data: &self.long_data,
+                retained: &self.retained,
                 schemas: &mut self.schemas,
                 gtids: &mut self.gtids,
                 counts: &mut self.counts,
@@ -100,9 +95,7 @@ impl Parts {
     fn prefix(&mut self) -> (Prefix, String) {
         let mut out = Vec::new();
         self.client.statement = Statement::plain(ReplyShape::Results);
-        let prefix = self
-            .pair()
-            .put_prefix(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
+        let prefix = (self.pair()).put_prefix(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
         (prefix, String::from_utf8_lossy(&out).into_owned())
     }
 

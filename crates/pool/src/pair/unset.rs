@@ -3,7 +3,7 @@
 //! only a reset brings into the client's.
 //!
 //! Why an absent variable is not NULL, and what is done about a backend that has one, says
-//! [`crate::group::backends::session_reset`]. Here is seen what a text needs, and whether a backend
+//! [`crate::backend::session_reset`]. Here is seen what a text needs, and whether a backend
 //! has it. Invariant: a name that is not certain counts as any name.
 
 use crate::backend::{Backend, Typed};

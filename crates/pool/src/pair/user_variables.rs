@@ -252,11 +252,12 @@ impl<S> Pair<'_, S> {
     /// The client's user variables with these changes; `None` when they are too much to carry.
     fn with_changes(&mut self, changes: &[(Text, Vec<u8>)]) -> Option<UserVariables> {
         let Context {
-            variables,
+            retained,
             sessions,
             server,
             ..
         } = &mut self.context;
+        let variables = &retained.variables;
         let carried = self.client.session.user_variables().clone();
         let user = carried.with(changes, variables);
         if variables.bytes() > SWEPT_ABOVE {
@@ -330,9 +331,7 @@ mod tests {
         };
         parts.client.plan_modifying(Some(Box::new(next)));
         let counted = (NOW, &mut parts.counts);
-        parts
-            .client
-            .note_modified(Some(&mut parts.backend), counted);
+        (parts.client).note_modified(Some(&mut parts.backend), counted);
         let mut flight = parts.backend.flight().iter();
         let counts = flight.any(|command| command.reads(Properties::USER_VARIABLES));
         let modified = parts.client.modified.as_ref();
@@ -378,9 +377,7 @@ mod tests {
                 ..Modified::default()
             })));
             let counted = (NOW, &mut parts.counts);
-            parts
-                .client
-                .note_modified(Some(&mut parts.backend), counted);
+            (parts.client).note_modified(Some(&mut parts.backend), counted);
         }
         let pinned = PinReason::Text(PinCause::UserVariable);
         let left = parts.client.modified.as_ref().map_or(0, |t| t.names.len());

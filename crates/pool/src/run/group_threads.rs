@@ -4,6 +4,7 @@
 //! group has drained or has handed all of its clients to another process. Between two turns it
 //! reports, hands its figures over, and does its part of an upgrade.
 
+use crate::client::closing;
 use crate::group::Group;
 use crate::group::shared::{Order, Shared};
 use crate::group::tokens::MAILBOX;
@@ -216,7 +217,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     while !group.is_drained() && !upgrade.is_over(&group) {
         let deadline = group.deadline().min(census_at + CENSUS_EVERY);
         let deadline = deadline.min(upgrade.deadline());
-        if let Err(error) = group.net_mut().wait(deadline, &mut events) {
+        if let Err(error) = group.parts.net.wait(deadline, &mut events) {
             note(
                 Event::Failed,
                 format_args!("a group must end: waiting for events failed: {error}"),
@@ -226,7 +227,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         if events.iter().any(|event| event.token.kind() == MAILBOX) {
             for order in mailbox.take() {
                 if matches!(order, Order::Drain | Order::CloseInTurns(_)) {
-                    group.net_mut().stop_listening();
+                    group.parts.net.stop_listening();
                 }
                 if order == Order::Census {
                     census_at = Time(0);
@@ -238,31 +239,31 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         upgrade.step(&mut group);
         group.turn(&events);
         upgrade.hurry(&mut group);
-        print_report(group.turn_output.take_report());
-        for answer in group.turn_output.take_answers() {
+        print_report(group.parts.work.turn_output.take_report());
+        for answer in group.parts.work.turn_output.take_answers() {
             questions.answer(answer);
         }
-        for (index, order) in group.turn_output.take_messages() {
+        for (index, order) in group.parts.work.turn_output.take_messages() {
             groups[index].send(order);
         }
         let now = Time::now();
-        turns.lengths.record(now.since(group.net.now()));
+        turns.lengths.record(now.since(group.parts.net.now()));
         if now >= census_at + CENSUS_EVERY {
             if first {
                 shared.look_at_memory();
             }
             // Who reads the last one holds it for a moment only: the next turn tries again.
-            if published.put(group.survey().view(turns.clone())) {
+            if published.put(group.parts.survey().view(turns.clone())) {
                 census_at = now;
             }
             turns.publishing += Time::now().since(now);
         }
     }
-    group.note_cut_off();
+    closing::note_cut_off(&mut group.parts);
     if upgrade.leaves() {
         group.order(Order::Reconnect);
     }
-    while !published.put(group.survey().view(turns.clone())) {
+    while !published.put(group.parts.survey().view(turns.clone())) {
         std::thread::yield_now();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`crate::server::probe`] asks for it once, before the pool serves; afterwards all groups share
 //! it and none changes it. What may change while the pool runs is in
-//! [`crate::group::session_state::globals`].
+//! [`crate::server::globals`].
 
 use session::state::Session;
 use session::text::Text;

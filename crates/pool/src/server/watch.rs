@@ -5,10 +5,10 @@
 //! and a look at all code is too much to be taken all the time. The mechanism: once a second, and
 //! at once when the trigger fires ([`WatchTrigger`]: a statement through the pool has set a global
 //! value, changed accounts or defined code), one write asks for all global values
-//! ([`crate::group::session_state::globals`]) and for how often the server has begun a statement
+//! ([`crate::server::globals`]) and for how often the server has begun a statement
 //! that defines code (`Com_create_trigger` and its like, those inside of stored code too). Where
 //! these counts have changed, a look at the code follows
-//! ([`crate::group::session_state::triggers_and_views`]), and another behind the next asking, since
+//! ([`crate::server::triggers_and_views`]), and another behind the next asking, since
 //! a statement is counted when it begins and may take effect later.
 //!
 //! A look may take the server long where there are many tables. So there are at least [`PAUSE`]
@@ -26,11 +26,11 @@
 use crate::auth::host_pattern::HostRules;
 use crate::auth::server_accounts::ServerAccounts;
 use crate::config::Settings;
-use crate::group::session_state::globals::find_names;
-use crate::group::session_state::triggers_and_views::look_once;
 use crate::group::shared::Shared;
 use crate::observe::log::{Event, note};
+use crate::server::globals::find_names;
 use crate::server::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
+use crate::server::triggers_and_views::look_once;
 use crate::server::watched::accounts::{Facts, Question};
 use crate::server::watched::privileges::{COUNTERS as ACCOUNTS, Counted, Noted};
 use reactor::Time;

@@ -64,6 +64,14 @@ use wire::command::Command;
 use wire::packet::HEADER_LEN;
 use wire::track::{Bound, Transactions, put_bound};
 
+/// Commands that the pool answers itself, with the session's status.
+pub(crate) fn is_answered_here(command: Command) -> bool {
+    matches!(
+        command,
+        Command::Ping | Command::SetOption | Command::StmtReset
+    )
+}
+
 /// Texts that begin a transaction and say nothing else of it.
 const BEGINS: [&[u8]; 3] = [BEGIN, b"START TRANSACTION", b"BEGIN WORK"];
 /// Texts that end one and do nothing else, unless `completion_type` says so.

@@ -5,6 +5,7 @@
 //! between groups with their ends. A connection number is the pool's: the server's own never reach
 //! clients.
 
+pub(crate) mod carrying;
 pub(crate) mod connection;
 pub(crate) mod fate;
 pub(crate) mod jobs;

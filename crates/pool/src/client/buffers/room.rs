@@ -64,9 +64,7 @@ impl InputBudget {
 
     /// Frees the reserve if this client has it, which holds nothing any more.
     pub(crate) fn give_back(&self, id: u32) {
-        let _ = self
-            .first
-            .compare_exchange(u64::from(id), 0, Relaxed, Relaxed);
+        let _ = (self.first).compare_exchange(u64::from(id), 0, Relaxed, Relaxed);
     }
 }
 
@@ -172,6 +170,14 @@ impl Inputs {
 
     pub(crate) fn stand(&mut self, key: ClientId, standing: Standing) {
         self.holders.entry(key).or_default().standing = standing;
+    }
+
+    /// Queues a client to be served once in each turn, until it has what it wants.
+    pub(crate) fn stand_in_line(&mut self, key: ClientId) {
+        if !self.holds_up(key) {
+            self.stand(key, Standing::InLine);
+            self.queue.push_back(key);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The server's global values as the last look has found them, with their version.
 //!
-//! `watch.rs` fills it, each group takes it ([`crate::group::session_state::globals`]).
+//! `watch.rs` fills it, each group takes it ([`crate::server::globals`]).
 //!
 //! Invariant: the version changes with the values, and only with them.
 

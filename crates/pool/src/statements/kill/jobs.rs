@@ -1,6 +1,7 @@
 //! Jobs of KILL, and their ends.
 //!
-//! These are the values: `kills.rs` decides, [`crate::statements::kill::connection`] carries out.
+//! These are the values: `carrying.rs` decides, [`crate::statements::kill::connection`] carries
+//! out.
 //!
 //! Invariant: [`Threads`] has the server's numbers of all backends of the pool, and no others.
 

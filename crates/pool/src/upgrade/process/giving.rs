@@ -9,11 +9,14 @@
 //! served here again. The group accepts again when it is told to: another process may do so
 //! already.
 
+use crate::client::closing;
 use crate::group::Group;
-use crate::group::clients::departing::{BATCH_CLIENTS, Going};
+use crate::group::tasks::Task;
 use crate::group::tokens::{ClientId, UPGRADE};
+use crate::upgrade::departures::{BATCH_CLIENTS, Going};
 use crate::upgrade::process::{Progress, STEP_MAX, name_of_group};
 use crate::upgrade::record::Stays;
+use crate::upgrade::{departing, taking_in};
 use handover::{Channel, ClientRecords, Come, DESCRIPTORS_MAX, Frame, Peer, Record};
 use reactor::{Key, Net, RealNet, Time, Token};
 use session::global_defaults::GlobalDefaults;
@@ -106,8 +109,8 @@ impl Giving {
             ));
         }
         let token = Token::new(UPGRADE, Key::from_parts(0, 0));
-        group.net_mut().watch(&socket, token).map_err(words)?;
-        let now = group.net.now();
+        group.parts.net.watch(&socket, token).map_err(words)?;
+        let now = group.parts.net.now();
         let mut giving = Giving {
             index,
             progress,
@@ -122,10 +125,10 @@ impl Giving {
             pass_began: now,
             pass_at: Time(0),
         };
-        group.net_mut().pause_listening();
-        group.departures.begin();
-        let (greeted, again) = group.clients.counted_to();
-        let listeners: Vec<BorrowedFd<'_>> = group.net_mut().own_listeners().collect();
+        group.parts.net.pause_listening();
+        group.parts.client_side.departures.begin();
+        let (greeted, again) = group.parts.clients.counted_to();
+        let listeners: Vec<BorrowedFd<'_>> = group.parts.net.own_listeners().collect();
         let sent = giving
             .channel
             .send(&Frame::Listeners { greeted, again }, &listeners);
@@ -155,7 +158,7 @@ impl Giving {
         }
         if !matches!(self.sent, Sent::Nothing) {
             let late = self.sent_at + STEP_MAX;
-            if group.net.now() >= late {
+            if group.parts.net.now() >= late {
                 self.progress.steps().is_silent = true;
                 return Err(format!(
                     "the successor of group {index} has not answered within {} s",
@@ -165,7 +168,7 @@ impl Giving {
             return Ok(late);
         }
         if !self.channel.is_sent() {
-            return Ok(group.net.now() + STEP_MAX);
+            return Ok(group.parts.net.now() + STEP_MAX);
         }
         self.next_batch(group)
     }
@@ -173,7 +176,9 @@ impl Giving {
     /// True if it has something to do already, behind a turn: nothing is under way, and clients
     /// wait to go.
     pub(crate) fn has_work(&self, group: &mut Group<RealNet>) -> bool {
-        matches!(self.sent, Sent::Nothing) && self.channel.is_sent() && group.has_departures()
+        matches!(self.sent, Sent::Nothing)
+            && self.channel.is_sent()
+            && departing::has_departures(&mut group.parts)
     }
 
     fn answered(&mut self, group: &mut Group<RealNet>, frame: Frame) -> Result<(), String> {
@@ -207,41 +212,45 @@ impl Giving {
             match verdict {
                 None => {
                     moved += 1;
-                    group.close(*key);
+                    closing::close(&mut group.parts, *key);
                 }
                 Some(why) => {
-                    (group.departures).refuse(*key, &group.clients, &group.migrating);
+                    (group.parts.client_side.departures).refuse(
+                        *key,
+                        &group.parts.clients,
+                        &group.parts.server_side.migrating,
+                    );
                     self.progress.steps().refusal = Some(why);
-                    group.let_in(*key);
+                    taking_in::let_in(&mut group.parts, *key);
                 }
             }
         }
         let mut steps = self.progress.steps();
         steps.moved += moved;
         steps.longest = steps.longest.max(took);
-        steps.clients.insert(self.index, group.clients.len());
+        steps.clients.insert(self.index, group.parts.clients.len());
     }
 
     fn next_batch(&mut self, group: &mut Group<RealNet>) -> Result<Time, String> {
         let mut batch = Batch::default();
         while !batch.is_full()
-            && let Some((key, since)) = group.next_departure()
+            && let Some((key, since)) = departing::next_departure(&mut group.parts)
         {
             match self.pack(group, key) {
                 Ok(Packed::Record(record)) => batch.add(key, record, since),
                 Ok(Packed::GlobalDefaults(defaults)) => {
-                    group.departures.put_back((key, since));
+                    group.parts.client_side.departures.put_back((key, since));
                     return self.send_defaults(group, batch, &defaults);
                 }
                 // Its record is too long: it is served here.
-                Err(_) => group.serve_client(key),
+                Err(_) => group.parts.work.tasks.add(Task::Read(key)),
             }
         }
         if self.pass.is_empty() {
-            if group.net.now() < self.pass_at {
+            if group.parts.net.now() < self.pass_at {
                 return self.send_batch(group, batch);
             }
-            self.pass = group.clients.keys();
+            self.pass = group.parts.clients.keys();
             self.pass_began = Time::now();
             self.pass_left.clear();
         }
@@ -249,7 +258,7 @@ impl Giving {
             && let Some(key) = self.pass.pop()
         {
             match self.pack(group, key) {
-                Ok(Packed::Record(record)) => batch.add(key, record, group.net.now()),
+                Ok(Packed::Record(record)) => batch.add(key, record, group.parts.net.now()),
                 Ok(Packed::GlobalDefaults(defaults)) => {
                     self.pass.push(key);
                     return self.send_defaults(group, batch, &defaults);
@@ -275,27 +284,31 @@ impl Giving {
         let mut steps = self.progress.steps();
         if steps.number == self.number {
             steps.left.insert(self.index, left);
-            steps.clients.insert(self.index, group.clients.len());
+            steps.clients.insert(self.index, group.parts.clients.len());
         }
     }
 
     fn pack(&mut self, group: &mut Group<RealNet>, key: ClientId) -> Result<Packed, Stays> {
-        match group.goes(key) {
+        match departing::goes(&mut group.parts, key) {
             Going::Now => {}
             Going::Soon(why) | Going::Not(why) => return Err(why),
         }
-        let all = group.client_view(key).map(|view| view.defaults());
+        let all = group.parts.client_view(key).map(|view| view.defaults());
         for defaults in all.unwrap_or_default() {
             if !self.defaults_sent.contains(&defaults.version()) {
                 return Ok(Packed::GlobalDefaults(defaults));
             }
         }
-        let record = group.survey().packed(key);
+        let record = group.parts.survey().packed(key);
         if record.is_err() {
-            (group.departures).refuse(key, &group.clients, &group.migrating);
+            (group.parts.client_side.departures).refuse(
+                key,
+                &group.parts.clients,
+                &group.parts.server_side.migrating,
+            );
         }
         let record = record?;
-        match group.send_away(key) {
+        match taking_in::send_away(&mut group.parts, key) {
             true => Ok(Packed::Record(record)),
             false => Err(Stays::Busy),
         }
@@ -325,10 +338,13 @@ impl Giving {
         if batch.keys.is_empty() {
             return Ok(self.pass_at);
         }
-        let sockets = batch
-            .keys
-            .iter()
-            .flat_map(|key| group.migrating.sockets(*key, &group.clients));
+        let sockets = batch.keys.iter().flat_map(|key| {
+            group
+                .parts
+                .server_side
+                .migrating
+                .sockets(*key, &group.parts.clients)
+        });
         let sockets: Vec<BorrowedFd<'_>> = sockets.map(AsFd::as_fd).collect();
         let sent = self.channel.send(&Frame::Clients(batch.records), &sockets);
         drop(sockets);
@@ -342,10 +358,10 @@ impl Giving {
 
     /// Ends a failed hand-over: what was acknowledged has gone, everything else goes on here.
     pub(crate) fn give_up(mut self, group: &mut Group<RealNet>) {
-        let served_on = group.departures.end();
+        let served_on = group.parts.client_side.departures.end();
         served_on
             .into_iter()
-            .for_each(|key| group.serve_client(key));
+            .for_each(|key| group.parts.work.tasks.add(Task::Read(key)));
         let last = self.channel.last_word();
         let sent = std::mem::replace(&mut self.sent, Sent::Nothing);
         if let Sent::Clients(keys) = sent {
@@ -353,7 +369,9 @@ impl Giving {
                 Some(Frame::Taken(verdicts)) if verdicts.len() == keys.len() => {
                     self.apply(group, &keys, verdicts);
                 }
-                _ => keys.iter().for_each(|key| group.let_in(*key)),
+                _ => keys
+                    .iter()
+                    .for_each(|key| taking_in::let_in(&mut group.parts, *key)),
             }
         }
     }

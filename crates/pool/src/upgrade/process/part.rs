@@ -57,7 +57,7 @@ impl Part {
 
     /// True if the last client has left a group that ends with it.
     pub(crate) fn is_over(&self, group: &Group<RealNet>) -> bool {
-        self.leaves && group.clients.is_empty()
+        self.leaves && group.parts.clients.is_empty()
     }
 
     /// Follows an order of the main thread's, if it is about an upgrade.
@@ -72,11 +72,11 @@ impl Part {
             }
             Order::Keep => {
                 self.give_up(group);
-                group.net_mut().pause_listening();
+                group.parts.net.pause_listening();
                 self.progress.steps().stopped.insert(self.index);
             }
             Order::CloseListeners => {
-                group.net_mut().stop_listening();
+                group.parts.net.stop_listening();
                 self.is_closed = true;
                 self.progress.steps().closed.insert(self.index);
             }
@@ -94,9 +94,9 @@ impl Part {
 
     fn accept(&mut self, group: &mut Group<RealNet>) {
         // Where that fails, other groups accept.
-        let _ = group.net_mut().resume_listening();
+        let _ = group.parts.net.resume_listening();
         if std::mem::take(&mut self.is_closed)
-            && let Err(why) = self.listens_at.open(group.net_mut(), Vec::new())
+            && let Err(why) = self.listens_at.open(&mut group.parts.net, Vec::new())
         {
             note(
                 Event::UpgradeFailed,

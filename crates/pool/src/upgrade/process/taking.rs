@@ -7,9 +7,11 @@
 //!
 //! Invariant: of a batch whose acknowledgement was not sent, nobody is served here.
 
+use crate::client::closing;
 use crate::group::Group;
 use crate::group::tokens::{ClientId, UPGRADE, listener_token};
 use crate::upgrade::process::name_of_group;
+use crate::upgrade::taking_in;
 use handover::{Channel, ClientRecords, Come, Frame, Peer, Record};
 use reactor::{Key, Net, RealNet, Token, socket};
 use session::record::PeerDefaults;
@@ -131,7 +133,7 @@ impl Taking {
     fn accept(&mut self, group: &mut Group<RealNet>) -> bool {
         while let Ok(Some(sock)) = socket::accept(&self.listener) {
             let is_predecessor = handover::peer(&sock).is_ok_and(|peer| peer == self.predecessor);
-            if is_predecessor && group.net_mut().watch(&sock, token()).is_ok() {
+            if is_predecessor && group.parts.net.watch(&sock, token()).is_ok() {
                 self.channel = Some(Channel::new(sock));
                 return true;
             }
@@ -153,7 +155,7 @@ impl Taking {
                     return Ok(self.listens.is_some());
                 }
                 Come::Frame(Frame::Listeners { greeted, again }, sockets) => {
-                    group.clients.count_on(greeted, again);
+                    group.parts.clients.count_on(greeted, again);
                     self.listen(group, sockets)?;
                 }
                 Come::Frame(Frame::GlobalDefaults(bytes), _) => {
@@ -174,7 +176,7 @@ impl Taking {
         if self.listens.is_none() {
             return;
         }
-        let opened = self.listens_at.open(group.net_mut(), Vec::new());
+        let opened = self.listens_at.open(&mut group.parts.net, Vec::new());
         if let Some(listens) = self.listens.take() {
             let _ = listens.send(opened);
         }
@@ -183,7 +185,7 @@ impl Taking {
     fn listen(&mut self, group: &mut Group<RealNet>, sockets: Vec<OwnedFd>) -> Result<(), String> {
         // Otherwise it listens alone by now.
         if let Some(listens) = self.listens.take() {
-            let opened = self.listens_at.open(group.net_mut(), sockets);
+            let opened = self.listens_at.open(&mut group.parts.net, sockets);
             let _ = listens.send(opened.clone());
             opened?;
         }
@@ -214,17 +216,26 @@ impl Taking {
             let Some(sock) = sockets.next() else { break };
             let backend = records.backend.as_deref();
             let backend = backend.and_then(|record| Some((sockets.next()?, record)));
-            taken.push(group.take_in((sock, &records.client), backend, &self.defaults));
+            taken.push(taking_in::take_in(
+                &mut group.parts,
+                (sock, &records.client),
+                backend,
+                &self.defaults,
+            ));
         }
         let verdicts = taken.iter().map(|taken| taken.as_ref().err().cloned());
         let answered = self.answer(verdicts.collect());
         for key in taken.into_iter().flatten() {
             match &answered {
-                Ok(()) => group.let_in(key),
+                Ok(()) => taking_in::let_in(&mut group.parts, key),
                 // The other process goes on with it.
                 Err(_) => {
-                    (group.migrating).put(key, &mut group.clients, &mut group.backends);
-                    group.close(key);
+                    (group.parts.server_side.migrating).put(
+                        key,
+                        &mut group.parts.clients,
+                        &mut group.parts.backends,
+                    );
+                    closing::close(&mut group.parts, key);
                 }
             }
         }

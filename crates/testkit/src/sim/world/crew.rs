@@ -89,7 +89,7 @@ impl Crew {
         assert!(
             member.idle_turns < IDLE_TURNS_MAX,
             "group {index} turns without end: {:?}",
-            member.group.survey().census()
+            member.group.parts.survey().census()
         );
         let events = &self.events;
         net.0
@@ -99,11 +99,19 @@ impl Crew {
             member.group.order(message);
         }
         member.group.turn(&self.events);
-        let wrong = member.group.survey().miscounted();
+        let wrong = member.group.parts.survey().miscounted();
         assert_eq!(wrong, None, "group {index}");
-        assert_eq!(member.group.survey().misbound(), None, "group {index}");
-        assert_eq!(member.group.survey().forgotten(), None, "group {index}");
-        for (to, message) in member.group.turn_output.take_messages() {
+        assert_eq!(
+            member.group.parts.survey().misbound(),
+            None,
+            "group {index}"
+        );
+        assert_eq!(
+            member.group.parts.survey().forgotten(),
+            None,
+            "group {index}"
+        );
+        for (to, message) in member.group.parts.work.turn_output.take_messages() {
             self.members[to].messages.push_back(message);
         }
     }
@@ -111,13 +119,12 @@ impl Crew {
     /// Checks that bytes kept for clients stay within their bound, but for those that each may hold
     /// whatever others do.
     pub(super) fn check_memory(&self) {
-        let held = self
-            .members
+        let held = (self.members)
             .iter()
-            .map(|m| m.group.survey().held_for_clients());
+            .map(|m| m.group.parts.survey().held_for_clients());
         let held: usize = held.sum();
         let clients = self.census().clients;
-        let (max, share) = self.members[0].group.survey().memory_bound();
+        let (max, share) = self.members[0].group.parts.survey().memory_bound();
         assert!(
             held <= max.max(clients * share) + STEP_MAX,
             "{held} bytes are kept for {clients} clients, of {max} with shares of {share}"
@@ -127,10 +134,9 @@ impl Crew {
     /// Checks the bound of a reply that its client does not take. Gives the most that was kept
     /// while others' statements stood behind it.
     pub(super) fn check_untaken(&self) -> usize {
-        let untaken = self
-            .members
+        let untaken = (self.members)
             .iter()
-            .map(|m| m.group.survey().longest_untaken());
+            .map(|m| m.group.parts.survey().longest_untaken());
         let (len, may_pipeline) = untaken.max().unwrap_or_default();
         assert!(
             len <= UNTAKEN_MAX,
@@ -169,7 +175,7 @@ impl Crew {
     pub(super) fn census(&self) -> Census {
         let mut all = Census::default();
         for member in &self.members {
-            all += &member.group.survey().census();
+            all += &member.group.parts.survey().census();
         }
         all
     }
@@ -190,10 +196,9 @@ impl Crew {
         if !(peaceful && is_open) {
             return;
         }
-        let all: Vec<Census> = self
-            .members
+        let all: Vec<Census> = (self.members)
             .iter()
-            .map(|m| m.group.survey().census())
+            .map(|m| m.group.parts.survey().census())
             .collect();
         let open: usize = all.iter().map(Census::backends).sum();
         let idle: usize = all.iter().map(|census| census.backends_idle).sum();

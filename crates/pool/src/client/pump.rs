@@ -1,0 +1,287 @@
+//! The pump: a client's bytes become commands, for as long as it may be served.
+//!
+//! While its statement waits or runs, its further bytes stay in the kernel, which is all the
+//! back-pressure there is. Commands that were read together are handled one after the other, so
+//! pipelining works and is answered in order.
+//!
+//! Long texts are given to readers (`text_reading.rs`), and the commands handled with what those
+//! found. Their bytes are not copied for the backend that they are sent to (`outgoing.rs`). Where
+//! too many texts wait for a reader, the group reads the text itself. Not bounded: what is looked
+//! up in a long text again, because it names user variables, its client is pinned, or the server
+//! has triggers or views with code.
+
+use crate::auth::logins;
+use crate::backend::replies;
+use crate::client::buffers::received::Received;
+use crate::client::input::Got;
+use crate::client::{Client, ClientState, Handled, leaving, proxy_header, tls};
+use crate::errors::reasons::Refusal;
+use crate::group::parts::Parts;
+use crate::group::tasks::Task;
+use crate::group::tokens::ClientId;
+use crate::limits::long_commands;
+use crate::scheduler::client_turn::ClientTurn;
+use crate::server::facts::ServerFacts;
+use crate::statements::commands;
+use crate::upgrade::departing;
+use reactor::{Event, Net};
+use wire::packet::{Frame, frame, packets, payload_len};
+use wire::wrong_protocol::WrongProtocol;
+
+/// The longest packet of a login.
+const LOGIN_LEN_MAX: usize = 64 * 1024;
+
+/// Memory of a client's input that is kept when its commands are used up.
+const KEPT_MAX: usize = crate::client::input::SCRATCH_LEN;
+
+/// True if a client in this state may send a message of so many bytes, headers and all.
+fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Result<(), Refusal> {
+    let (len, max) = match state {
+        ClientState::Greeted | ClientState::Proving => (total, LOGIN_LEN_MAX),
+        // Servers take commands that are shorter than `max_allowed_packet`.
+        _ => (payload_len(total), server.max_allowed_packet - 1),
+    };
+    match len > max {
+        true => Err(Refusal::TooLong { len, max }),
+        false => Ok(()),
+    }
+}
+
+/// Handles the whole messages at the front of a client's input, and drops those that are used.
+pub(crate) fn consume_input<N: Net>(
+    parts: &mut Parts<N>,
+    key: ClientId,
+    input: &mut Received,
+    turn: &mut ClientTurn,
+) {
+    if input.len() <= parts.shared.text_here_max {
+        let used = consume(parts, key, input, turn);
+        return input.drop_front(used, KEPT_MAX);
+    }
+    let current_input = input.take_current();
+    let bytes = current_input.bytes.clone();
+    // What is done for this client may lead to serving another.
+    let outer = parts.client_side.current_input.0.replace(current_input);
+    let used = consume(parts, key, &bytes, turn);
+    drop(bytes);
+    if let Some(current_input) = std::mem::replace(&mut parts.client_side.current_input.0, outer) {
+        input.put_back(current_input, used, KEPT_MAX);
+    }
+}
+
+/// Handles an event of a client's socket.
+pub(crate) fn on_client<N: Net>(parts: &mut Parts<N>, key: ClientId, event: Event) {
+    let Some(client) = parts.clients.get_mut(key) else {
+        return;
+    };
+    client.transport.note(event);
+    if event.writable && client.has_unsent() {
+        parts.client_writer().flush_and_read_on(key);
+    }
+    if parts.clients.get(key).is_some_and(Client::takes_input) {
+        // Who has used up a turn, or waits for room, goes on in its line.
+        if !parts.client_side.inputs.holds_up(key) {
+            parts.work.tasks.add(Task::Read(key));
+        }
+    } else if event.closed {
+        parts.client_reader().hung_up(key);
+    }
+}
+
+/// Serves a client for as long as it has bytes and may be served, and its turn lasts.
+pub(crate) fn pump<N: Net>(parts: &mut Parts<N>, key: ClientId) {
+    pump_uncounted(parts, key);
+    let held = parts.clients.get(key).map_or(0, Client::held);
+    if parts.client_side.inputs.counts(held) {
+        parts.room().count(key);
+    }
+}
+
+fn pump_uncounted<N: Net>(parts: &mut Parts<N>, key: ClientId) {
+    let mut turn = ClientTurn::default();
+    while turn.takes_read(|| parts.net.clock()) {
+        let Some(client) = parts.clients.get_mut(key) else {
+            return;
+        };
+        if !client.takes_input() || client.is_closing() || is_left_unread(parts, key) {
+            return;
+        }
+        let Some(client) = parts.clients.get_mut(key) else {
+            return;
+        };
+        if !client.withholds_input()
+            && let Some(mut input) = client.take_input()
+        {
+            if client.leaves_to_reader(&mut input, (parts.index, key), &parts.shared) {
+                client.put_input(input);
+                return;
+            }
+            if long_commands::waits_behind_long(parts, key, &input) {
+                if let Some(client) = parts.clients.get_mut(key) {
+                    client.put_input(input);
+                }
+                return;
+            }
+            consume_input(parts, key, &mut input, &mut turn);
+            let Some(client) = parts.clients.get_mut(key) else {
+                return;
+            };
+            let takes_input = client.takes_input();
+            if !input.is_empty() {
+                client.put_input(input);
+            } else {
+                parts.work.lent.inputs.put(input);
+            }
+            if !takes_input {
+                return;
+            }
+        }
+        if turn.is_over() {
+            break;
+        }
+        if is_left_unread(parts, key) || !fill(parts, key, &mut turn) {
+            return;
+        }
+    }
+    parts.client_side.inputs.stand_in_line(key);
+}
+
+/// True if a client is not read now: what it has sent of a file is enough for the server, or it
+/// goes to another process.
+fn is_left_unread<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
+    let feeds = |client: &&Client<N::Sock>| client.state() == ClientState::Feeding;
+    let feeder = parts.clients.get(key).filter(feeds);
+    let fed = feeder.is_some_and(|c| c.has_fed_enough(c.backend_in(&parts.backends)));
+    fed || departing::departs(parts, key)
+}
+
+/// Reads more bytes; `false` when there are none now.
+fn fill<N: Net>(parts: &mut Parts<N>, key: ClientId, turn: &mut ClientTurn) -> bool {
+    match parts.client_reader().read(key) {
+        Got::Nothing => return false,
+        Got::More => return true,
+        Got::Fresh(fresh) => {
+            let bytes = fresh.bytes();
+            // What is longer goes by way of the client's input.
+            let used = match bytes.len() > parts.shared.text_here_max {
+                true => 0,
+                false => consume(parts, key, bytes, turn),
+            };
+            parts.client_reader().give_back(key, fresh, used);
+            return true;
+        }
+        Got::Refused(refusal) => leaving::refuse_and_leave(parts, key, &refusal),
+        Got::NoRoom(refusal) => leaving::refuse_input(parts, key, &refusal),
+        Got::Failed(error) => parts.failed_logins().tls_failed(key, &error),
+    }
+    false
+}
+
+/// Handles the whole messages at the front of `bytes`, as far as its turn goes; returns how
+/// many bytes were used.
+pub(crate) fn consume<N: Net>(
+    parts: &mut Parts<N>,
+    key: ClientId,
+    bytes: &[u8],
+    turn: &mut ClientTurn,
+) -> usize {
+    let mut at = 0;
+    loop {
+        let Some(client) = parts.clients.get_mut(key) else {
+            return bytes.len();
+        };
+        // The place was that of the command before.
+        if at > 0 {
+            client.place.give_up();
+        }
+        if client.is_closing() {
+            return bytes.len();
+        }
+        let state = client.state();
+        if !client.takes_input() || at == bytes.len() || is_left_unread(parts, key) {
+            return at;
+        }
+        let rest = &bytes[at..];
+        if state == ClientState::Accepted {
+            match proxy_header::take_proxy_header(parts, key, rest) {
+                0 => return at,
+                len => at += len,
+            }
+            continue;
+        }
+        if state == ClientState::Greeted
+            && let Some(wrong) = WrongProtocol::of_bytes(rest)
+        {
+            leaving::refuse_and_leave(parts, key, &Refusal::WrongProtocol { wrong });
+            return at;
+        }
+        let (total, last_seq) = match frame(rest) {
+            Frame::Whole { total, last_seq } => (total, last_seq),
+            Frame::Partial { total } => {
+                if let Err(refusal) = check_length(state, total, &parts.shared.server) {
+                    let commands = state == ClientState::Idle;
+                    if let Some(client) = parts.clients.get_mut(key).filter(|_| commands) {
+                        // The answer is numbered behind the last packet that has begun.
+                        client.set_seq(u8::try_from(packets(total) % 256).unwrap_or_default());
+                    }
+                    leaving::refuse_and_leave(parts, key, &refusal);
+                }
+                return at;
+            }
+            Frame::OutOfOrder { expected, got } => {
+                leaving::refuse_and_leave(parts, key, &Refusal::OutOfOrder { expected, got });
+                return at;
+            }
+        };
+        if !turn.takes_command(|| parts.net.clock()) {
+            return at;
+        }
+        match handle(parts, key, state, &rest[..total], last_seq) {
+            Handled::Used => {
+                at += total;
+                if let Some(client) = parts.clients.get_mut(key) {
+                    client.end_command();
+                }
+            }
+            Handled::Kept => return at,
+            Handled::Framed => {
+                if let Some(client) = parts.clients.get_mut(key) {
+                    client.keep_frames(&rest[total..]);
+                }
+                return bytes.len();
+            }
+            Handled::Secured => {
+                tls::begin_tls(parts, key, &rest[total..]);
+                return bytes.len();
+            }
+        }
+    }
+}
+
+fn handle<N: Net>(
+    parts: &mut Parts<N>,
+    key: ClientId,
+    state: ClientState,
+    message: &[u8],
+    last_seq: u8,
+) -> Handled {
+    let now = parts.net.now();
+    let Some(client) = parts.clients.get_mut(key) else {
+        return Handled::Used;
+    };
+    client.heard_from(now);
+    let seq = client.seq();
+    client.set_seq(last_seq.wrapping_add(1));
+    if let Err(refusal) = check_length(state, message.len(), &parts.shared.server) {
+        leaving::refuse_and_leave(parts, key, &refusal);
+        return Handled::Used;
+    }
+    match state {
+        ClientState::Idle => commands::on_command(parts, key, message),
+        ClientState::Feeding => {
+            replies::on_file_packet(parts, key, message);
+            Handled::Used
+        }
+        _ => logins::on_login_packet(parts, key, message, seq),
+    }
+}

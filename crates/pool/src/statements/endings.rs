@@ -1,0 +1,403 @@
+//! Endings: a statement's reply is complete; what has it left, and whose is the backend now?
+//!
+//! What the trackers reported becomes part of the session that client and backend share. What they
+//! do not report is read back before the backend may serve somebody else; then the backend is kept
+//! (transaction, pin) or released to the next in the queue. [`crate::pair::next`] decides it, and
+//! [`crate::statements::endings::settle`] does it.
+//!
+//! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
+//! left nothing there.
+
+use crate::backend::{Backend, InFlight, Reports, abandoned, abort, losses};
+use crate::client::ClientState;
+use crate::group::parts::Parts;
+use crate::group::tasks::Task;
+use crate::group::tokens::{BackendId, ClientId};
+use crate::pair::next::Next;
+use crate::pair::prepared::put_closes;
+use crate::scheduler::checkin;
+use crate::server::redefinition;
+use reactor::Net;
+use session::last_gtid::may_have_written;
+use session::own_writes::OwnWrites;
+use session::reply_summary::ReplySummary;
+use wire::errors::refuses_writes;
+
+/// Resumes a client that has waited for its own backend, and keeps it.
+pub(crate) fn resume<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
+    let backend = parts.backends.get(backend_id);
+    let backend = backend.filter(|backend| backend.flight().is_empty());
+    if let Some(owner) = backend.and_then(Backend::client)
+        && let Some(client) = parts.clients.get(owner)
+        && client.state() == ClientState::Waiting
+        && !client.place.is_in_queue()
+    {
+        parts.return_to_idle(owner);
+    }
+}
+
+/// Handles the end of a client's statement, answered to its last byte.
+pub(crate) fn statement_done<N: Net>(
+    parts: &mut Parts<N>,
+    backend_id: BackendId,
+    command: &InFlight,
+    summary: &ReplySummary,
+) {
+    parts.observed.counts.statements += 1;
+    let Some(backend) = parts.backends.get_mut(backend_id) else {
+        return;
+    };
+    backend.note_served();
+    let client = command.owner.and_then(|owner| parts.clients.get(owner));
+    let statement = client.map(|client| &client.statement);
+    backend.note_savepoint(statement, summary.error.is_none());
+    let has_prepared = client.is_some_and(|client| client.prepared.is_some());
+    let prepares = has_prepared || backend.prepared.preparing.is_some();
+    let owner = command.owner.filter(|_| client.is_some());
+    // What a client that keeps the backend has left there is no change by a reply of nobody.
+    let dirty = match backend.client() {
+        Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
+        _ => backend.has_changed(summary),
+    };
+    backend.pass_on();
+    let alone = backend.flight().is_empty();
+    let ending = command.ending(summary, dirty, parts.net.now());
+    parts.known.digests.learn(command.session_digest, ending);
+    if prepares {
+        note_prepared(parts, backend_id, command, summary);
+    }
+    let Some(owner) = owner else {
+        return statement_of_nobody(parts, backend_id, summary, dirty);
+    };
+    note_service(parts, owner, backend_id, command, summary);
+    if !alone && dirty {
+        abort::abort_followers(parts, backend_id, Some(owner));
+    }
+    let Some(mut pair) = parts.pair(owner, backend_id) else {
+        return;
+    };
+    let explanation = pair.client.explanation().with_due(summary.due);
+    let noted = pair.note_statement(summary, explanation);
+    if let Some(open) = pair.backend.see_transaction(command.sent) {
+        open.statements = open.statements.saturating_add(1);
+    }
+    if let Err(why) = noted {
+        // The client has had its answer, and its session is on the backend alone: it is closed
+        // without another word.
+        let _ = pair
+            .client
+            .change_state(ClientState::Idle, pair.context.now);
+        parts.clients.close_later(owner);
+        return losses::lose(parts, backend_id, why);
+    }
+    pair.note_left(command, summary, alone);
+    if !alone && !dirty {
+        // Others rode behind: the backend is theirs, and the words of a warning are gone.
+        pair.client.last.leave_to_followers();
+        parts.clients.unbind(owner, &mut parts.backends);
+    }
+    let now = parts.net.now();
+    if !parts.clients.enter(owner, ClientState::Idle, now) {
+        return;
+    }
+    // What it sends next may be here already.
+    if parts.shared.schemas_defined.count() != parts.known.schemas_seen {
+        redefinition::take_schemas(parts);
+    }
+    settle(parts, backend_id);
+    if !parts.client_side.waiting_count.is_empty() {
+        parts.work.tasks.add(Task::Pipeline(backend_id));
+    }
+    (parts.work.drain).close(
+        owner,
+        &mut parts.clients,
+        &parts.client_side.departures,
+        now,
+    );
+    parts.work.tasks.add(Task::Read(owner));
+}
+
+/// Notes what a statement has done to the backend's prepared statements.
+fn note_prepared<N: Net>(
+    parts: &mut Parts<N>,
+    backend_id: BackendId,
+    command: &InFlight,
+    summary: &ReplySummary,
+) {
+    let Some(backend) = parts.backends.get_mut(backend_id) else {
+        return;
+    };
+    let (preparing, mut closed) = backend
+        .take_prepared(summary, &mut parts.known.definitions)
+        .unzip();
+    let pair = command
+        .owner
+        .and_then(|owner| parts.pair(owner, backend_id));
+    let left = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
+    closed.get_or_insert_default().extend(left);
+    if let Some(ids) = closed.filter(|ids| !ids.is_empty()) {
+        let mut out = Vec::new();
+        put_closes(&mut out, &ids);
+        parts.backend_writer().send(backend_id, &out);
+    }
+}
+
+/// Measures how long a statement of a client took, and counts how it ended.
+fn note_service<N: Net>(
+    parts: &mut Parts<N>,
+    owner: ClientId,
+    backend: BackendId,
+    command: &InFlight,
+    summary: &ReplySummary,
+) {
+    let Some(client) = parts.clients.get(owner) else {
+        return;
+    };
+    let service = parts.net.now().since(command.sent);
+    let failed = summary.error.is_some();
+    let (place, pool) = (
+        client.figures_place(&parts.backend_pools),
+        client.pool as usize,
+    );
+    let statement = client.statement;
+    parts.observed.figures.answered(place, service, failed);
+    let rows = command.reply.reply().rows();
+    let digest = client.statement.digest;
+    (parts.observed.figures.digests).answered(digest, service, failed, rows);
+    (parts.client_side.slow_readers).statement_ended(backend, digest, owner);
+    if let Some((number, words)) = &summary.error {
+        parts.shared.errors.count(*number);
+        if let Some(cluster) = &parts.shared.cluster
+            && !parts.backend_pools.is_reader(pool)
+        {
+            cluster.failed_on_writer(*number, words);
+        }
+        if refuses_writes(*number) {
+            if !parts.backend_pools.is_reader(pool) {
+                parts.shared.doubt_writer();
+            }
+        } else if may_have_written(&statement, *number) {
+            parts.readers().doubt_writes(owner, OwnWrites::doubt);
+        }
+    }
+    (parts.shared).count_read(&parts.backend_pools.pools[pool].key, false);
+    if parts.observed.statement_logs.has_notes() {
+        parts.logs().ended(owner, command, service, summary);
+    }
+}
+
+/// Checks in, or closes, the backend of a statement whose client left while it ran.
+fn statement_of_nobody<N: Net>(
+    parts: &mut Parts<N>,
+    backend_id: BackendId,
+    summary: &ReplySummary,
+    dirty: bool,
+) {
+    let Some(backend) = parts.backends.get_mut(backend_id) else {
+        return;
+    };
+    if dirty {
+        abort::abort_followers(parts, backend_id, None);
+        return parts.closer().retire(backend_id);
+    }
+    if !backend.flight().is_empty() {
+        return parts.work.tasks.add(Task::Pipeline(backend_id));
+    }
+    let owner = backend.client();
+    if owner.is_some_and(|owner| parts.clients.get(owner).is_some()) {
+        return parts.work.tasks.add(Task::Settle(backend_id));
+    }
+    let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
+    let due = backend.reports != Reports::Complete;
+    if unknown || due || backend.in_transaction() {
+        return parts.closer().retire(backend_id);
+    }
+    backend.forget_insert_id();
+    checkin::release(parts, backend_id);
+}
+
+/// Decides what becomes of the backend, if nothing is in flight.
+pub(crate) fn settle<N: Net>(parts: &mut Parts<N>, backend: BackendId) {
+    let owner = parts.backends.get(backend).and_then(Backend::client);
+    if let Some(owner) = owner
+        && let Some(mut pair) = parts.pair(owner, backend)
+    {
+        let next = pair.next();
+        follow(parts, owner, backend, next);
+    }
+}
+
+/// Takes the next step with a client's backend.
+pub(crate) fn follow<N: Net>(
+    parts: &mut Parts<N>,
+    owner: ClientId,
+    backend: BackendId,
+    next: Next,
+) {
+    match next {
+        Next::Wait => {}
+        Next::Keep => {
+            let kept = parts.backends.get_mut(backend);
+            match kept.and_then(|kept| kept.keep(&parts.backend_pools, true)) {
+                None => resume(parts, backend),
+                // Its text did not tell that it would keep the backend.
+                Some(refusal) => abandoned::part_with_backend(parts, backend, owner, &refusal),
+            }
+        }
+        Next::Ask(out) => parts.backend_writer().ask(backend, &out),
+        Next::GoOn => {
+            // What was read back for the sake of its execution is there.
+            let client = parts.clients.get_mut(owner);
+            if client.is_some_and(|client| client.mark_read_back(false)) {
+                parts.return_to_idle(owner);
+            }
+            parts.work.tasks.add(Task::Settle(backend));
+        }
+        Next::Free => checkin::release(parts, backend),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::abort;
+    use crate::backend::{BackendState, Purpose};
+    use crate::errors::reasons::PinReason;
+    use crate::group::Group;
+    use crate::group::scripted::Scripted;
+    use crate::group::tests::{NOW, bound, group};
+    use wire::command::ReplyShape;
+
+    /// A pinned client between two statements. In front of what it sends next, two replies are to
+    /// come that nobody waits for: who rode behind its last statement runs again elsewhere.
+    fn pinned_behind_replies_of_nobody() -> (Group<Scripted>, ClientId, BackendId) {
+        let mut group = group();
+        let (key, backend_id) = bound(&mut group);
+        let client = group.parts.clients.get_mut(key).unwrap();
+        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
+        for _ in 0..2 {
+            let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
+            backend.expect(command);
+        }
+        backend.note_left(NOW);
+        (group, key, backend_id)
+    }
+
+    /// Takes the oldest reply of a backend as complete.
+    fn answered(group: &mut Group<Scripted>, backend_id: BackendId, summary: &ReplySummary) {
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
+        let command = backend.take_answered().unwrap();
+        statement_done(&mut group.parts, backend_id, &command, summary);
+    }
+
+    #[test]
+    fn a_backend_stays_its_clients_behind_replies_of_nobody() {
+        let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
+        for _ in 0..2 {
+            answered(&mut group, backend_id, &ReplySummary::default());
+            let backend = group.parts.backends.get(backend_id).unwrap();
+            assert_eq!(backend.client(), Some(key));
+            assert_eq!(backend.state(), BackendState::CheckedOut);
+            assert_eq!(
+                group.parts.clients.get(key).unwrap().backend(),
+                Some(backend_id)
+            );
+        }
+    }
+
+    #[test]
+    fn who_keeps_a_session_that_a_reply_of_nobody_has_changed_is_closed() {
+        // The first of the replies, and the last.
+        for before in [0, 1] {
+            let (mut group, key, backend) = pinned_behind_replies_of_nobody();
+            for _ in 0..before {
+                answered(&mut group, backend, &ReplySummary::default());
+            }
+            let changed = ReplySummary {
+                changes: vec![0, 1, 0],
+                ..ReplySummary::default()
+            };
+            answered(&mut group, backend, &changed);
+            assert!(group.parts.backends.get(backend).is_none());
+            assert!(
+                group
+                    .parts
+                    .clients
+                    .get(key)
+                    .is_none_or(|client| client.is_closing())
+            );
+        }
+    }
+
+    #[test]
+    fn who_keeps_nothing_goes_on_without_a_backend_that_a_reply_of_nobody_has_changed() {
+        let (mut group, key, backend) = pinned_behind_replies_of_nobody();
+        group.parts.clients.get_mut(key).unwrap().pins = Default::default();
+        abort::abort_followers(&mut group.parts, backend, None);
+        group.parts.closer().retire(backend);
+        let client = group.parts.clients.get(key).unwrap();
+        assert_eq!((client.is_closing(), client.backend()), (false, None));
+    }
+
+    #[test]
+    fn a_backend_where_followers_were_aborted_serves_its_client_and_nobody_else() {
+        let (mut group, key, backend) = pinned_behind_replies_of_nobody();
+        abort::abort_followers(&mut group.parts, backend, Some(key));
+        let reuse = group.parts.backends.get(backend).unwrap().reuse;
+        assert!(!reuse.is_for_others() && !reuse.is_frozen());
+    }
+
+    #[test]
+    fn conditions_of_a_reply_of_nobody_are_no_clients() {
+        let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
+        let command = backend.take_answered().unwrap();
+        let warned = ReplySummary {
+            warned: true,
+            ..ReplySummary::default()
+        };
+        backend.note_conditions_left(&command, &warned, None);
+        assert!(backend.conditions_of.is_some_and(|of| of != key));
+    }
+
+    #[test]
+    fn the_session_of_who_owns_it_is_lost_with_its_transaction() {
+        let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
+        group.parts.clients.get_mut(key).unwrap().pins = Default::default();
+        let backend = group.parts.backends.get_mut(backend_id).unwrap();
+        backend.transaction.note_begin_sent();
+        let client = group.parts.clients.get_mut(key).unwrap();
+        assert!(client.change_state(ClientState::Running, NOW));
+        let statement = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
+        group
+            .parts
+            .backends
+            .get_mut(backend_id)
+            .unwrap()
+            .expect(statement);
+        abort::abort_followers(&mut group.parts, backend_id, None);
+        let client = group.parts.clients.get(key);
+        assert!(client.is_none_or(|client| client.state() == ClientState::Leaving));
+    }
+
+    #[test]
+    fn whose_session_nobody_knows_behind_its_answer_is_closed_without_another_word() {
+        let mut group = group();
+        let (key, backend) = bound(&mut group);
+        let client = group.parts.clients.get_mut(key).unwrap();
+        assert!(client.change_state(ClientState::Running, NOW));
+        let command = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Status);
+        let cut_short = ReplySummary {
+            changes: vec![0, 9],
+            ..ReplySummary::default()
+        };
+        statement_done(&mut group.parts, backend, &command, &cut_short);
+        assert!(group.parts.backends.get(backend).is_none());
+        assert!(group.parts.clients.get(key).unwrap().is_closing());
+        assert_eq!(
+            group.parts.net.written, b"\x01\0\0\0\x01",
+            "the backend's COM_QUIT"
+        );
+    }
+}
