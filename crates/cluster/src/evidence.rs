@@ -91,7 +91,7 @@ impl Scene<'_> {
                 Some(source) if source.error.is_empty() => Err("its replication stands".into()),
                 Some(source) => Err(format!("its replication stands: {}", source.error)),
                 None => match self.view.writer.or(self.view.holder) {
-                    Some(writer) if !self.reaches(writer, id, self.settings.servers.len()) => {
+                    Some(writer) if !self.reaches(writer, id) => {
                         Err(format!("it does not replicate from {}", self.name(writer)))
                     }
                     _ => Ok(()),
@@ -265,19 +265,26 @@ impl Scene<'_> {
     }
 
     /// True if what `writer` writes can reach a replica: it replicates from it, from a replica of
-    /// it within `hops` servers, or from a server of which nothing is known. The replicas of a
-    /// writer that was left have no lag, and never hear of the new one.
-    fn reaches(&self, writer: ServerId, id: ServerId, hops: usize) -> bool {
-        let Some(report) = self.report(id) else {
-            return true;
-        };
-        hops > 0
-            && report.sources.iter().any(|source| {
+    /// it, or from a server of which nothing is known. The replicas of a writer that was left have
+    /// no lag, and never hear of the new one. Each server is looked at once.
+    fn reaches(&self, writer: ServerId, id: ServerId) -> bool {
+        let (mut found, mut looked_at) = (vec![id], 0);
+        while let Some(&server) = found.get(looked_at) {
+            looked_at += 1;
+            let Some(report) = self.report(server).filter(|_| server != writer) else {
+                return true;
+            };
+            for source in &report.sources {
                 let is_it = |&other: &ServerId| self.is_source(source, other);
-                let mut known = self.others(id).filter(is_it).peekable();
-                known.peek().is_none()
-                    || known.any(|it| it == writer || self.reaches(writer, it, hops - 1))
-            })
+                let mut known: Vec<ServerId> = self.others(server).filter(is_it).collect();
+                if known.is_empty() {
+                    return true;
+                }
+                known.retain(|it| !found.contains(it));
+                found.extend(known);
+            }
+        }
+        false
     }
 
     /// A server that replicates from another of these, which does not replicate from it, is its

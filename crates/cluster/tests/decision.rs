@@ -265,6 +265,28 @@ fn a_replica_of_a_server_that_was_left_is_not_read() {
 }
 
 #[test]
+fn servers_that_all_replicate_from_each_other_are_looked_at_once() {
+    const MANY: u32 = 24;
+    let mut case = Case::new(Kind::Replication, &[Role::Auto; MANY as usize]);
+    case.next(vec![writable(); MANY as usize]);
+    let all = |own: u32| {
+        let others = (2..=MANY).filter(|other| *other != own);
+        let one = |other: u32| replica_of(&format!("db{other}"), Some(0)).unwrap().sources;
+        says(|it| (it.read_only, it.sources) = (true, others.flat_map(one).collect()))
+    };
+    let mut answers = vec![writable()];
+    answers.extend((2..=MANY).map(all));
+    // None of them has what the writer writes.
+    case.next(answers.clone());
+    assert_eq!(case.view.writer, Some(DB1));
+    assert!(case.next(answers.clone()).readers.is_empty());
+    // One that does is enough for all.
+    let last = answers.last_mut().unwrap().as_mut().unwrap();
+    last.sources = replica(Some(0)).unwrap().sources;
+    assert_eq!(case.next(answers).readers.len(), MANY as usize - 1);
+}
+
+#[test]
 fn a_switchover_holds_against_older_answers() {
     let mut case = Case::new(Kind::Replication, &AUTO);
     case.next(vec![writable(), read_only()]);
