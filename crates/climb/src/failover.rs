@@ -32,6 +32,7 @@ use crate::failover::pair::Pair;
 use crate::format;
 use crate::machine::Machine;
 use crate::options::{Plan, Scenario};
+use crate::peers;
 use crate::progress::Progress;
 use crate::scratch::Scratch;
 use crate::server::{Kind, Programs, free_loopback_port};
@@ -212,20 +213,19 @@ impl Front {
         let file = scratch.path().join(way.name());
         let mut command = match way {
             Way::HaProxy => {
-                let Some(program) = installed("haproxy") else {
+                let Some(mut command) = peers::command("haproxy") else {
                     return Ok(None);
                 };
                 write_file(&file, &haproxy_settings(port, pair.ports(), &commands))?;
-                let mut command = Command::new(program);
                 command.arg("-db").arg("-f").arg(&file);
                 command
             }
             Way::Router => {
-                let Some(program) = installed("mysqlrouter") else {
+                let Some(mut command) = peers::command("mysqlrouter") else {
                     return Ok(None);
                 };
-                write_file(&file, &router_settings(port, pair.ports()))?;
-                let mut command = Command::new(program);
+                let head = peers::router_head(scratch.path());
+                write_file(&file, &(head + &router_settings(port, pair.ports())))?;
                 command.arg("-c").arg(&file);
                 command
             }
@@ -296,14 +296,6 @@ impl Drop for Front {
             child.stop(GRACE);
         }
     }
-}
-
-/// Path of a program, if it is installed.
-fn installed(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/usr/local/sbin"].map(Into::into);
-    let mut places = std::env::split_paths(&path).chain(usual);
-    places.find_map(|place| Some(place.join(name)).filter(|file| file.is_file()))
 }
 
 /// A check a second, three failures, by `HAProxy`'s manual. Clients of a server that is down are

@@ -7,8 +7,9 @@
 //! rung. Without onramp in the ladder the sentence is about the highest rung that any path held;
 //! with no figures at all it says so.
 //!
-//! Where the server has processors of its own, the rate is that by its CPU time: what a path lets
-//! it do, whatever the path itself uses. Else the sentence says that all share one machine.
+//! The rate is that by the server's CPU time if the server has processors of its own: the work that
+//! a path lets it do, whatever the path itself uses. Else the sentence says that all share one
+//! machine.
 
 use crate::format::{figure, thousands, times, whole};
 use crate::ladder::Path;

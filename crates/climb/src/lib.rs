@@ -69,7 +69,7 @@ const STATUS_INTERRUPTED: u8 = 130;
 /// 130: SIGINT, SIGTERM or SIGHUP; the table holds what was measured until then.
 ///
 /// # Errors
-/// What keeps all cells from being measured: no server found, tables that cannot be made, results
+/// A reason for which no cell can be measured: no server found, tables that cannot be made, results
 /// that cannot be written. The program prints it and ends with status 1.
 pub fn run(args: ClimbArgs) -> Result<ExitCode> {
     let mut stderr = std::io::stderr();

@@ -280,7 +280,7 @@ pub enum Scenario {
     /// One slow statement in a hundred; with other statements let past it and without
     Slow,
     /// A writer that dies under clients who update rows: direct with a driver that connects to the
-    /// other server, through HAProxy where that is installed, and through the pool
+    /// other server, through HAProxy and MySQL Router where they are, and through the pool
     Failover,
     /// A writer that is changed for another as planned, the same three ways
     Switchover,

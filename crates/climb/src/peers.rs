@@ -19,6 +19,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::child::{Child, Interrupt, SLICE};
 use crate::ladder::{Cell, Path};
+use crate::server::programs::installed;
 use crate::target::Dsn;
 
 /// Folder that `scripts/get-peers.sh` makes, from that of the project.
@@ -69,11 +70,19 @@ pub(crate) fn command(program: &str) -> Option<Command> {
         command.arg(program);
         return Some(command);
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/usr/local/sbin"].map(Into::into);
-    let mut places = std::env::split_paths(&path).chain(usual);
-    let found = places.find_map(|place| Some(place.join(program)).filter(|file| file.is_file()));
-    found.map(Command::new)
+    installed(program).map(Command::new)
+}
+
+/// Beginning of the settings of a Router that runs in this folder. A fetched one has its plugins
+/// beside it; an installed one knows its own.
+pub(crate) fn router_head(folder: &FilePath) -> String {
+    let plugins = fetched().join("usr/lib/mysqlrouter/plugin");
+    let plugins = match plugins.is_dir() {
+        true => format!("plugin_folder={}\n", plugins.display()),
+        false => String::new(),
+    };
+    let here = folder.display();
+    format!("[DEFAULT]\n{plugins}logging_folder=\nruntime_folder={here}\ndata_folder={here}\n")
 }
 
 /// Program of a path's peer.
@@ -106,7 +115,7 @@ pub(crate) fn start(scene: &Scene<'_>, interrupt: &Interrupt) -> Result<Child> {
     })?;
     let file = scene.folder.join(format!("{name}.conf"));
     let (settings, flags): (String, &[&str]) = match scene.cell.path {
-        Path::Router => (router_settings(scene, &fetched()), &["-c"]),
+        Path::Router => (router_settings(scene), &["-c"]),
         _ => (haproxy_settings(scene), &["-db", "-f"]),
     };
     std::fs::write(&file, settings).context("cannot write to the scratch directory")?;
@@ -152,7 +161,7 @@ fn haproxy_settings(scene: &Scene<'_>) -> String {
     )
 }
 
-fn router_settings(scene: &Scene<'_>, fetched: &FilePath) -> String {
+fn router_settings(scene: &Scene<'_>) -> String {
     let Scene {
         cell,
         port,
@@ -165,15 +174,9 @@ fn router_settings(scene: &Scene<'_>, fetched: &FilePath) -> String {
         0 => String::new(),
         some => format!("[io]\nthreads={some}\n"),
     };
-    let plugins = fetched.join("usr/lib/mysqlrouter/plugin");
-    // An installed one knows its own.
-    let plugins = match plugins.is_dir() {
-        true => format!("plugin_folder={}\n", plugins.display()),
-        false => String::new(),
-    };
+    let head = router_head(folder);
     format!(
-        "[DEFAULT]\n{plugins}logging_folder=\nruntime_folder={here}\ndata_folder={here}\n\
-         max_total_connections={most}\n[logger]\nlevel=warning\n{threads}\
+        "{head}max_total_connections={most}\n[logger]\nlevel=warning\n{threads}\
          [connection_pool]\nmax_idle_server_connections={SHARED_MAX}\n\
          [routing:climb]\nbind_address=127.0.0.1\nbind_port={port}\ndestinations={}\n\
          routing_strategy=first-available\nprotocol=classic\nmax_connections={most}\n\
@@ -217,7 +220,7 @@ mod tests {
     #[test]
     fn router_shares_connections_and_has_room_for_all() {
         let direct = Dsn::loopback("u", "p", 3307, "sbtest");
-        let text = router_settings(&scene(Path::Router, &direct, &direct), FilePath::new("/"));
+        let text = router_settings(&scene(Path::Router, &direct, &direct));
         for line in [
             "destinations=127.0.0.1:3307",
             "connection_sharing=1",

@@ -5,7 +5,7 @@
 //! random password; root and every other account that the installation made are deleted before it
 //! takes its first connection, because other users of the machine can reach a loopback port.
 //!
-//! How threads are handled cannot be changed while the server runs, so each cell restarts it on
+//! The handling of threads cannot be changed while the server runs, so each cell restarts it on
 //! the same data. That costs a second or two, and every cell meets a server in the same state.
 //!
 //! The settings favour no path: the table cache has room for every connection's tables, and the
@@ -27,7 +27,7 @@ use crate::machine::Machine;
 use crate::scratch::{Scratch, random_hex};
 use crate::target::Dsn;
 
-mod programs;
+pub(crate) mod programs;
 
 /// The account and the schema of the private server.
 const NAME: &str = "sbtest";

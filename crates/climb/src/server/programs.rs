@@ -201,6 +201,11 @@ fn is_runner(program: &Path) -> bool {
     program.file_name().is_some_and(|name| name == RUNNER)
 }
 
+/// Path of a program, if it is installed.
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    files(&places(None), &[name]).next()
+}
+
 /// Files of these names, in order of the places.
 fn files<'a>(places: &'a [PathBuf], names: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
     let files = move |place: &'a PathBuf| names.iter().map(move |name| place.join(name));
