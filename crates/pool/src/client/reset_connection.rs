@@ -55,14 +55,20 @@ fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) 
     }
 }
 
+/// Session that begins anew on a connection that stands: schema, role and
+/// CLIENT_MULTI_STATEMENTS of the old one stay; the schema's character set does not.
 fn as_new(
-    schema: Option<&Text>,
-    multi_statements: bool,
+    old: &Session,
     charsets: &[Text; 4],
+    results: Option<Text>,
     defaults: &GlobalDefaults,
 ) -> Session {
-    let schema = schema.map_or(&b""[..], |schema| schema);
-    Session::at_login(schema, multi_statements, charsets, defaults)
+    let schema = old.schema.as_ref().map_or(&b""[..], |schema| schema);
+    let mut session = Session::at_login(schema, old.multi_statements, charsets, defaults);
+    session.results_collation = results;
+    session.forget_schema_charset();
+    session.role.clone_from(&old.role);
+    session
 }
 
 /// COM_RESET_CONNECTION: only the default schema and the role stay.
@@ -72,22 +78,13 @@ pub(crate) fn on_reset<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Handled {
     }
     discard_session(parts, key);
     if let Some(client) = parts.clients.get_mut(key) {
-        let old = &client.session;
         let (charsets, results) = parts.shared.server.charsets_after_reset(client.collation());
-        let mut session = as_new(
-            old.schema.as_ref(),
-            old.multi_statements,
-            charsets,
-            &parts.known.defaults,
-        );
-        session.results_collation = results;
-        session.forget_schema_charset();
+        let mut session = as_new(&client.session, charsets, results, &parts.known.defaults);
         // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
         if parts.shared.server.flavour.is_mysql() {
             session.begin_interactive(client.capabilities);
         }
         begin_spaced(&mut session, client.capabilities, &parts.shared.server);
-        session.role.clone_from(&old.role);
         client.session = parts.known.sessions.intern(session);
     }
     parts.answers().ok(key, &OwnOk::PLAIN);
@@ -117,15 +114,9 @@ pub(crate) fn on_change_user<N: Net>(
         return Handled::Used;
     };
     let server = &parts.shared.server;
-    let (schema, multi) = (
-        client.session.schema.clone(),
-        client.session.multi_statements,
-    );
+    let multi = client.session.multi_statements;
     let (charsets, results) = server.usual_charsets();
-    let mut session = as_new(schema.as_ref(), multi, charsets, &parts.known.defaults);
-    session.results_collation = results;
-    session.forget_schema_charset();
-    session.role.clone_from(&client.session.role);
+    let session = as_new(&client.session, charsets, results, &parts.known.defaults);
     let before = parts.known.sessions.intern(session);
     if client.changes_failed() >= CHANGES_FAILED_MAX {
         client.session = before;

@@ -254,6 +254,12 @@ impl<N: Net> Parts<N> {
         }
     }
 
+    /// Closes a client if its turn has come in a drain and it holds nothing.
+    pub(crate) fn close_if_drained(&mut self, key: ClientId) {
+        let now = self.net.now();
+        (self.work.drain).close(key, &mut self.clients, &self.client_side.departures, now);
+    }
+
     /// Closes the clients whose turn has come in a drain, and that hold nothing.
     pub(crate) fn close_drained(&mut self) {
         let now = self.net.now();

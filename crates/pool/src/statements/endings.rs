@@ -1,8 +1,8 @@
 //! Endings: a statement's reply is complete; what has it left, and whose is the backend now?
 //!
-//! What the trackers reported becomes part of the session that client and backend share. What they
-//! do not report is read back before the backend may serve somebody else; then the backend is kept
-//! (transaction, pin) or released to the next in the queue. [`crate::pair::next`] decides it, and
+//! Changes that the trackers reported become part of the session that client and backend share.
+//! Others are read back before the backend may serve somebody else; then it is kept (transaction,
+//! pin) or released to the next in the queue. [`crate::pair::next`] decides it, and
 //! [`crate::statements::endings::settle`] does it.
 //!
 //! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
@@ -108,12 +108,7 @@ pub(crate) fn statement_done<N: Net>(
     if !parts.client_side.waiting_count.is_empty() {
         parts.work.tasks.add(Task::Pipeline(backend_id));
     }
-    (parts.work.drain).close(
-        owner,
-        &mut parts.clients,
-        &parts.client_side.departures,
-        now,
-    );
+    parts.close_if_drained(owner);
     parts.work.tasks.add(Task::Read(owner));
 }
 

@@ -131,12 +131,7 @@ pub(crate) fn kill_ends<N: Net>(parts: &mut Parts<N>, killer: ClientId, end: &Ki
     {
         parts.answers().killed(killer, end);
         parts.work.tasks.add(Task::Read(killer));
-        (parts.work.drain).close(
-            killer,
-            &mut parts.clients,
-            &parts.client_side.departures,
-            now,
-        );
+        parts.close_if_drained(killer);
     }
 }
 
