@@ -214,8 +214,8 @@ impl Console {
     }
 
     /// Rows of `clients` of those that have a backend or wait for one, for the page.
-    pub(crate) fn busy_rows(&self, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
-        running::busy(self, sample)
+    pub(crate) fn busy_rows(&self, sample: &Sample<'_>, max: usize) -> Result<Vec<Row>, String> {
+        running::busy(self, sample, max)
     }
 
     /// Asks a group, and does not wait for it.

@@ -361,7 +361,7 @@ impl Maker {
         let table = tables.find(|table| table.name == name)?;
         let rows = match name {
             // Idle ones are counted by user and address.
-            "clients" => self.source.busy_rows(sample),
+            "clients" => self.source.busy_rows(sample, LINES_MAX),
             _ => self.source.rows_of(table, sample),
         };
         let mut rows = rows.ok()?;
@@ -375,7 +375,7 @@ impl Maker {
                     before.1 <= LINES_MAX
                 });
             }
-            "statements" | "refusals" | "running" | "transactions" | "holders" | "clients" => {
+            "statements" | "refusals" | "running" | "transactions" | "holders" => {
                 rows.truncate(LINES_MAX);
             }
             _ => rows.truncate(ROWS_MAX),
