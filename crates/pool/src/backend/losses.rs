@@ -1,6 +1,6 @@
 //! Losses: a backend that cannot be kept or used any more.
 //!
-//! What its loss means for a client is decided by [`crate::client::lost_backend`].
+//! [`crate::client::lost_backend`] decides what becomes of a client whose backend is lost.
 
 use crate::auth::denial;
 use crate::auth::failed_logins::Denial;

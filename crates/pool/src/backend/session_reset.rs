@@ -15,7 +15,7 @@
 //! waits for a backend that suits, or a new connection. A backend that has been reset there serves
 //! only clients that have reset their own session.
 //!
-//! The same is done on MySQL for a client that has reset its connection. A reset leaves the
+//! Backends are reset on MySQL, too, for a client that has reset its connection. A reset leaves the
 //! server's character set in place of the schema's, and MySQL (seen on 9.7) lets none but
 //! administrators set that (error 1227). A reset of the backend in the client's schema sets it for
 //! everybody.

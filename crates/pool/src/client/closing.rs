@@ -1,7 +1,8 @@
 //! The end of a client.
 //!
-//! What it has elsewhere is given back, and its backend is freed, or closed when it may hold
-//! something of its. Invariant: clients are closed between two steps of a turn, by the turn alone.
+//! Room and counts that it has elsewhere are given back, and its backend is freed, or closed when
+//! it may hold something of its. Invariant: clients are closed between two steps of a turn, by the
+//! turn alone.
 
 use crate::client::{ClientState, leaving};
 use crate::group::parts::Parts;

@@ -1,6 +1,6 @@
 //! Serving: who waits gets a backend, or is pipelined, when its turn has come.
 //!
-//! Whose turn it is says [`crate::scheduler::matching`]. Each step serves one client, and leaves
+//! [`crate::scheduler::matching`] says whose turn it is. Each step serves one client, and leaves
 //! the next to a task.
 
 use crate::auth::logins;

@@ -1,8 +1,8 @@
 //! Commands about prepared statements.
 //!
-//! What becomes of a command follows from the client's list of statements
-//! ([`crate::statements::binary_prepare`]). Executions are classified by their text, as COM_QUERY
-//! is; an error of the pool is an error packet.
+//! The client's list of statements ([`crate::statements::binary_prepare`]) decides what becomes of
+//! a command. Executions are classified by their text, as COM_QUERY is; an error of the pool is an
+//! error packet.
 
 use crate::backend::BackendState;
 use crate::client::Handled;

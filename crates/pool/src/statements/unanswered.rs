@@ -1,6 +1,6 @@
 //! Questions of the pool's own that are not answered yet.
 //!
-//! What the pool answers itself tells a session's status and conditions. Behind an error it may not
+//! Answers of the pool's own tell a session's status and conditions. Behind an error it may not
 //! know them: then the answer waits until the server has told.
 
 use crate::backend::ForSession;

@@ -1,6 +1,6 @@
 //! The line of clients that go to another process next.
 //!
-//! Who stands in it is decided by [`crate::upgrade::departing`]. Invariant: nobody stands in it
+//! [`crate::upgrade::departing`] decides who stands in it. Invariant: nobody stands in it
 //! while no hand-over is under way.
 
 use crate::client::clients::Clients;
