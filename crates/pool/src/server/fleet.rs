@@ -245,6 +245,14 @@ mod tests {
     }
 
     #[test]
+    fn so_many_kills_wait_for_other_pools_and_no_more() {
+        let fleet = Fleet::new("shop", true);
+        let asked = (0..KILLS_MAX).map(|_| fleet.pass_on_for_console(7, false));
+        assert_eq!(asked.flatten().count(), KILLS_MAX);
+        assert!(fleet.pass_on_for_console(7, false).is_none());
+    }
+
+    #[test]
     fn units_are_of_the_server_that_has_their_claims() {
         let [one, two] = ["/one", "/two"].map(|path| Arc::new(Address::Unix(path.into())));
         for has_one_server in [true, false] {

@@ -6,7 +6,7 @@
 //! shape ([`shape`]) has ended, half of a group's backends run texts of it, each counted for
 //! [`TRIAL_MAX`]: by then its reader has shown itself slow, or it takes long for another reason.
 //!
-//! Invariant: what is noted is at most as old as [`TRIAL_MAX`] when more is.
+//! Invariant: at most [`BEGUN_MAX`] runs are noted, none older than [`TRIAL_MAX`] when one more is.
 
 use reactor::Time;
 use sql::digest::{SHAPES, shape};
@@ -14,6 +14,9 @@ use std::time::Duration;
 
 /// A text that has not ended within so long is none of the short ones.
 pub(crate) const TRIAL_MAX: Duration = Duration::from_millis(50);
+
+/// First runs that are noted; beyond them the oldest counts no more.
+const BEGUN_MAX: usize = 1024;
 
 /// First runs of a group.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ impl FirstRuns {
         let shape = shape(digest);
         if digest != 0 && (is_like_long || !self.ended[shape]) {
             self.begun.retain(|(_, since)| now < *since + TRIAL_MAX);
+            let over = self.begun.len().saturating_sub(BEGUN_MAX - 1);
+            self.begun.drain(..over);
             self.begun.push((shape, now));
         }
     }
@@ -105,5 +110,12 @@ mod tests {
         (0..100).for_each(|_| runs.begin(ONE, false, NOW));
         runs.begin(ONE, false, NOW + TRIAL_MAX);
         assert_eq!(runs.begun.len(), 1);
+        (0..BEGUN_MAX).for_each(|_| runs.begin(OTHER, false, NOW + TRIAL_MAX));
+        assert_eq!(runs.begun.len(), BEGUN_MAX);
+        assert_eq!(
+            runs.begun(ONE, NOW + TRIAL_MAX),
+            0,
+            "the oldest is forgotten"
+        );
     }
 }
