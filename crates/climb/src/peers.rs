@@ -77,10 +77,8 @@ pub(crate) fn command(program: &str) -> Option<Command> {
 /// beside it; an installed one knows its own.
 pub(crate) fn router_head(folder: &FilePath) -> String {
     let plugins = fetched().join("usr/lib/mysqlrouter/plugin");
-    let plugins = match plugins.is_dir() {
-        true => format!("plugin_folder={}\n", plugins.display()),
-        false => String::new(),
-    };
+    let line = || format!("plugin_folder={}\n", plugins.display());
+    let plugins = plugins.is_dir().then(line).unwrap_or_default();
     let here = folder.display();
     format!("[DEFAULT]\n{plugins}logging_folder=\nruntime_folder={here}\ndata_folder={here}\n")
 }

@@ -183,8 +183,7 @@ fn longest<'s>(console: &Console, sample: &'s Sample<'_>) -> Result<Vec<&'s Clie
 /// Rows of `clients`, at most `max`, of those that have a backend or wait for one, the longest in
 /// its state first.
 pub(super) fn busy(console: &Console, sample: &Sample<'_>, max: usize) -> Result<Vec<Row>, String> {
-    let longest = longest(console, sample)?.into_iter();
-    Ok(longest.take(max).map(client).collect())
+    longest(console, sample).map(|all| all.into_iter().take(max).map(client).collect())
 }
 
 fn running(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
