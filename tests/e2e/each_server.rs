@@ -196,6 +196,7 @@ fn a_server_takes_no_more_connections_than_its_own_limit() {
         };
         let is_over = AtomicBool::new(false);
         let (most, names) = std::thread::scope(|scope| {
+            let _end = Stop(&is_over);
             let looks = scope.spawn(|| look(&is_over));
             let writers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| writes(40))).collect();
             let readers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| reads(40))).collect();
@@ -220,6 +221,7 @@ fn a_server_takes_no_more_connections_than_its_own_limit() {
         console.must("SWITCH TO two");
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let _end = Stop(&is_over);
             let looks = scope.spawn(|| look(&is_over));
             let writers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| writes(20))).collect();
             writers.into_iter().for_each(|it| it.join().unwrap());

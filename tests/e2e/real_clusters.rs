@@ -545,12 +545,9 @@ fn a_killed_writer(kind: Kind) {
         await_fleet([&pool, &other]);
     };
     let ledgers = std::thread::scope(|scope| {
+        let _end = Stop(&ends);
         scope.spawn(|| use_another(&cluster, &other, &ends));
-        let acted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            bank::under_load(&pool.address, act).1
-        }));
-        ends.store(true, SeqCst);
-        acted.unwrap_or_else(|failed| std::panic::resume_unwind(failed))
+        bank::under_load(&pool.address, act).1
     });
     eprintln!("{}: {}", kind.word(), bank::told(&ledgers));
     let writer = servers.until_whole(WHOLE_MAX).unwrap();

@@ -214,6 +214,7 @@ fn a_thousand_users_are_read_again_under_load() {
     let world = World::start(real, "reload-load.toml", top, &users(0, 10));
     let (end, statements) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _end = Stop(&end);
         for worker in 0..4 {
             let (end, statements, pool) = (&end, &statements, &world.pool);
             scope.spawn(move || {
@@ -242,7 +243,6 @@ fn a_thousand_users_are_read_again_under_load() {
                 std::thread::yield_now();
             }
         }
-        end.store(true, Ordering::Relaxed);
     });
     let mut console = world.admin();
     assert_eq!(console.value("SELECT count(*) >= 1000 FROM users"), "1");

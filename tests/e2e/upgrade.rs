@@ -623,15 +623,6 @@ fn clients_that_are_never_idle_go_between_two_statements() {
     });
 }
 
-/// Tells the threads of a test to end, also where the test has failed.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// The answer to one statement, which is no error.
 fn answered(client: &mut Client) {
     for outcome in client.receive().unwrap() {
@@ -668,6 +659,7 @@ fn the_oracle_finds_no_difference_while_processes_take_over() {
     };
     let is_over = AtomicBool::new(false);
     let (upgrades, differs) = std::thread::scope(|scope| {
+        let _end = Stop(&is_over);
         let upgrading = scope.spawn(|| {
             let arguments = words(&arguments);
             let (mut pid, mut upgrades) = (pid, 0);

@@ -1,7 +1,7 @@
 //! The prelude of the tests: servers and pools that they share, and what nearly all of them name.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(crate) use reactor::Address;
 pub(crate) use std::path::{Path, PathBuf};
@@ -16,6 +16,15 @@ pub(crate) use wire::command::Command;
 
 /// A caching_sha2 password that is longer than a nonce.
 pub(crate) const SHA_PASSWORD: &str = "a pass phrase that is longer than any nonce";
+
+/// Tells the threads of a test to end, also where the test has failed.
+pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// The program under test.
 pub(crate) fn binary() -> &'static Path {
