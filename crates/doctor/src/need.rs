@@ -27,7 +27,7 @@ pub const LOAD_OPEN: u64 = 5;
 /// million of them: 8.2 GB for both ends of each.
 pub const SOCKET_BYTES: u64 = 4096;
 /// Memory of an idle client in the pool, in bytes: its struct and its place in the table.
-pub const POOL_BYTES: u64 = 264;
+pub const POOL_BYTES: u64 = 256;
 /// Memory of a connection in the load generator, in bytes.
 pub const LOAD_BYTES: u64 = 160;
 /// Memory of the server's process for a connection, in bytes, on each way: with a thread of its

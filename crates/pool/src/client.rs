@@ -212,13 +212,21 @@ impl Rest {
     }
 }
 
-/// Effects that a command has if it succeeds.
+/// Effects that a command has if it succeeds, and its place.
 #[derive(Debug, Default)]
 struct Effects {
+    /// Place of the statement among those that a rule allows.
+    slot: Option<Slot>,
     /// Reports on the session that the client gets from then on.
     retracking: Option<Box<Retracked>>,
     /// Variables that it may set without a report, until it is sent.
     modifying: Option<Box<Modified>>,
+}
+
+impl Effects {
+    fn is_empty(&self) -> bool {
+        self.slot.is_none() && self.retracking.is_none() && self.modifying.is_none()
+    }
 }
 
 /// One accepted connection.
@@ -265,12 +273,10 @@ pub(crate) struct Client<S> {
     pub output: Option<Box<Output>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
-    /// Effects of its command, until they are noted.
+    /// Effects of its command, until they are noted, and its place.
     effects: Option<Box<Effects>>,
     /// Changes in its session that it is still to be told.
     pending_changes: PendingChanges,
-    /// Place of its statement among those that a rule allows.
-    pub(crate) slot: Option<Slot>,
     /// Its prepared statements, if it has any.
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
@@ -286,7 +292,7 @@ pub(crate) struct Client<S> {
 }
 
 /// An idle client's budget of user-space memory, but for its slot's 8 bytes.
-const CLIENT_BYTES_MAX: usize = 256;
+const CLIENT_BYTES_MAX: usize = 248;
 const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_MAX);
 const _: () = assert!(EXTENDED_OFFERED <= u8::MAX as u32);
 
@@ -416,7 +422,6 @@ impl<S> Client<S> {
             login: Some(Box::new(login)),
             effects: None,
             pending_changes: PendingChanges::default(),
-            slot: None,
             prepared: None,
             statements_made: 0,
             binding: Binding::default(),
@@ -498,7 +503,7 @@ impl<S> Client<S> {
             self.state
         );
         if to == Idle {
-            self.slot = None;
+            self.set_slot(None);
         }
         self.state = to;
         self.since = now;

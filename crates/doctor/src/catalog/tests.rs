@@ -248,14 +248,14 @@ fn walls_of_memory() {
             f.this.group.memory_now = Some(500);
         })
     };
-    // Both ends in the kernel, 160 bytes in the load, 264 in the pool.
+    // Both ends in the kernel, 160 bytes in the load, 256 in the pool.
     assert_eq!(
         memory(Role::AllInOne, None)[2],
-        Some(8_504_000_000 / (8_192 + 424))
+        Some(8_504_000_000 / (8_192 + 416))
     );
     assert_eq!(
         memory(Role::Pool, None)[2],
-        Some(8_504_000_000 / (4_096 + 264))
+        Some(8_504_000_000 / (4_096 + 256))
     );
     assert_eq!(
         memory(Role::Client, Some(4_256_500))[0],

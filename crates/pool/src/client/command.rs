@@ -13,6 +13,7 @@ use crate::backend::relay::PendingChanges;
 use crate::client::buffers::received::Received;
 use crate::client::modified::Modified;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::rules::Slot;
 use reactor::Time;
 use session::own_commands::OwnCommands;
 use session::state::Session;
@@ -114,7 +115,7 @@ impl<S> Client<S> {
     /// Takes what its command sets of that.
     pub(crate) fn take_retracking(&mut self) -> Option<Box<Retracked>> {
         let taken = self.effects.as_mut()?.retracking.take();
-        self.forget_no_effects();
+        self.effects.take_if(|effects| effects.is_empty());
         taken
     }
 
@@ -133,13 +134,16 @@ impl<S> Client<S> {
     /// Takes the variables that its command, which is sent, may set without a report.
     pub(crate) fn take_modifying(&mut self) -> Option<Box<Modified>> {
         let taken = self.effects.as_mut()?.modifying.take();
-        self.forget_no_effects();
+        self.effects.take_if(|effects| effects.is_empty());
         taken
     }
 
-    /// Drops the box of effects when nothing is in it.
-    fn forget_no_effects(&mut self) {
-        (self.effects).take_if(|of| of.retracking.is_none() && of.modifying.is_none());
+    /// Sets the place of its statement among those that a rule allows; frees the one that it had.
+    pub(crate) fn set_slot(&mut self, slot: Option<Slot>) {
+        if slot.is_some() || self.effects.is_some() {
+            self.effects.get_or_insert_default().slot = slot;
+            self.effects.take_if(|effects| effects.is_empty());
+        }
     }
 
     /// Allows its next statement to be pipelined as its digest allows.

@@ -41,7 +41,7 @@ pub(crate) fn on_command<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &
     if let Some(client) = parts.clients.get_mut(key)
         && client.state() == ClientState::Idle
     {
-        client.slot = None;
+        client.set_slot(None);
     }
     if is_logged && handled == Handled::Used {
         parts.logs().answered_here(key, message);

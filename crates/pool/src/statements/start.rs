@@ -32,7 +32,7 @@ pub(crate) fn keep_rules<N: Net>(
     let client = parts.clients.get_mut(key)?;
     match admit(&parts.known.rules, digest, parts.net.now()) {
         Ok(slot) => {
-            client.slot = slot;
+            client.set_slot(slot);
             None
         }
         Err(refusal) => {

@@ -135,7 +135,7 @@ fn a_small_host_is_bounded_by_its_group_its_user_and_its_descriptors() {
         (11_297, "group_memory"),
     ];
     assert_eq!(limits(&found, Way::ServerPool, 4), pool);
-    let onramp = [(46_656, "pool_descriptors"), (114_198, "memory")];
+    let onramp = [(46_656, "pool_descriptors"), (114_304, "memory")];
     assert_eq!(limits(&found, Way::Onramp, 2), onramp);
     // From one address, 1,000 ports; from its own loopback addresses, any number.
     let facts: Facts = serde_json::from_str(SMALL).unwrap();
