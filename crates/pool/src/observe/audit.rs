@@ -8,7 +8,7 @@
 //! have (TLS, certificate, port, reason) stands in `connection_data`. A group appends the line to
 //! one text of fixed size; a thread takes that text as a whole and writes its lines to a file or
 //! to syslog. No line is allocated by itself: one of a login is freed by another thread, and would
-//! leave a hole among what the clients of its group keep.
+//! leave a hole among what the clients of its group keep. The texts take their memory at the start.
 //!
 //! Invariants: no group waits for the disk; a line is one valid object, whatever a client calls
 //! itself; what cannot be written is counted, and said in the log; each client that was let in has
@@ -266,6 +266,13 @@ struct Waiting {
     is_writing: bool,
 }
 
+/// Empty text for [`WAITING_MAX`] bytes, whose pages are there: a storm of logins takes none.
+fn room() -> String {
+    let mut room = "\0".repeat(WAITING_MAX);
+    room.clear();
+    room
+}
+
 /// The trail of all groups.
 #[derive(Debug, Default)]
 pub(crate) struct AuditTrail {
@@ -316,7 +323,7 @@ impl AuditTrail {
             let thread = std::thread::Builder::new().name("audit".into());
             (thread.spawn(move || trail.write_all())).map_err(why)?;
             let _ = self.writer.set(());
-            self.waiting().lines.reserve_exact(WAITING_MAX);
+            self.waiting().lines = room();
         }
         self.is_on.store(true, Relaxed);
         Ok(())
@@ -386,7 +393,7 @@ impl AuditTrail {
 
     fn write_all(&self) {
         let (mut output, mut told, mut fails) = (None, 0, false);
-        let mut lines = String::with_capacity(WAITING_MAX);
+        let mut lines = room();
         loop {
             self.take(&mut lines);
             let next = (self.next.lock().unwrap_or_else(PoisonError::into_inner)).take();
@@ -538,7 +545,7 @@ mod tests {
         let note = || trail.note(&Happened::default(), &Programs::default());
         note();
         assert_eq!(trail.lost(), 1, "nobody writes");
-        trail.waiting().lines.reserve_exact(WAITING_MAX);
+        trail.waiting().lines = room();
         let mut noted = 1;
         while trail.lost() < 3 {
             note();
