@@ -24,8 +24,8 @@ tables! { TABLES DEFAULT_SCHEMA;
                          apart." recent_statements => {
         "minutes" Integer "1, 5 or 60",
         "covered_seconds" Real "that time: a little more, or less after a start or an upgrade",
-        "digest" Text(10) "as in `statements`; NULL: all others together",
-        "statement" Text(26) "the text without its values",
+        "digest" Text(16) "as in `statements`; NULL: all others together",
+        "statement" Text(20) "the text without its values",
         "count" Integer(8) "statements answered",
         "errors" Integer(6) "statements that ended with an error of the server",
         "running" Integer(7) "statements that run or wait now",

@@ -43,14 +43,14 @@ tables! { TABLES DEFAULT_SCHEMA;
         "role" Text "its role",
         "state" Text(7) "writer, reader (or could be), unused, down, off or unknown",
         "state_seconds" Real(13) "time in this state",
-        "why" Text(24) "reason for the state, or why no backend opens",
+        "why" Text(44) "reason for the state, or why no backend opens or no statement runs",
         "lag_seconds" Real "its lag as a replica",
         "flavour" Text "mariadb or mysql",
         "version" Text "its version; of one server at the pool's start",
-        "up" Integer(2) "1 if it can be reached",
+        "up" Integer "1 if it can be reached",
         "down_seconds" Real "length of the present outage",
         "outages" Integer "outages that have ended; of several servers those of the writer",
-        "paused" Integer(6) "1 between PAUSE and RESUME",
+        "paused" Integer "1 between PAUSE and RESUME",
         "backends" Integer(8) "connections of the pool to it",
         "backends_max" Integer "the most that the pool opens now",
         "reads" Integer "statements that it has answered as a reader",
@@ -207,19 +207,17 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let version = || shared.server.version_shown().to_owned();
     let outage = || vec![flag(since.is_none()), maybe(down, seconds)];
     let total = shared.budget.total();
-    let state_of_it = || {
-        vec![
-            number(shared.upstream.returns()),
-            flag(shared.paused.load(Relaxed)),
-        ]
-    };
+    let paused = shared.paused.load(Relaxed);
+    let pause = paused.then_some("paused at the console, until RESUME");
+    let state_of_it = || vec![number(shared.upstream.returns()), flag(paused)];
     let Some(cluster) = &shared.cluster else {
         let mut row = vec![Value::Null; 7];
         row[1] = text(shared.settings().backend.to_string());
         let pool = sample.pool.as_ref();
         let failure = pool.and_then(|pool| pool.total.dial_failure.as_deref());
         let silent = shared.upstream.is_silent();
-        let why = failure.or(silent.then_some("it answers on no connection"));
+        let silence = silent.then_some("it answers on no connection");
+        let why = failure.or(silence).or(pause);
         row[3] = text(since.map_or(State::Writer, |_| State::Down).word());
         row[4] = maybe(down, seconds);
         row[5] = maybe(why.map(str::to_owned), text);
@@ -245,7 +243,12 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             maybe(is_down.then_some(since), seconds),
         ];
         match server.state {
-            State::Writer | State::Full => row.extend(state_of_it()),
+            State::Writer | State::Full => {
+                if let Some(pause) = pause {
+                    row[5] = text(pause);
+                }
+                row.extend(state_of_it());
+            }
             _ => row.extend([number(0), flag(false)]),
         }
         let (backends, max) = server.backends;
