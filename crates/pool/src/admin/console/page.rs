@@ -130,9 +130,9 @@ D is a digest of `SHOW STATEMENTS` or `SHOW RUNNING`, or enough of its first dig
 
 A rule hits a command whose whole text has the digest: a query and each execution of a prepared \
 statement, but
-neither its preparation nor what `EXECUTE` and `CALL` run. What waits is refused when its turn \
-comes; what runs goes
-on. Nothing of it was executed; a transaction stays open.
+neither its preparation nor what `EXECUTE` and `CALL` run. Other case, backticks or brackets make \
+another digest:
+a rule is no guard. What waits is refused when its turn comes; what runs goes on.
 At most: 300 bytes of message, S a year, N 100,000.
 
 ### Commands over HTTP
