@@ -110,10 +110,11 @@ pub(super) fn max_connections(facts: &Facts, question: &Question) -> Option<Find
     let value = round_up(finding.needed()).max(have.unwrap_or_default());
     let finding = finding.why(format!(
         "{} stand now, {} at most since its start. Past it error 1040 (Too many connections); only \
-         an administrator gets one more. Servers let it be {} at most",
+         an administrator gets one more. Servers let it be {} at most; through onramp, {} do",
         thousands(connected(server)),
         thousands(server.counted("Max_used_connections").unwrap_or_default()),
-        thousands(SERVER_CONNECTIONS_MAX)
+        thousands(SERVER_CONNECTIONS_MAX),
+        thousands(question.backends)
     ));
     if finding.needed() > SERVER_CONNECTIONS_MAX {
         return Some(finding.remedy(format!(
