@@ -31,7 +31,14 @@ const ERROR_WORDS: &[&str] = &[
     "number",
 ];
 /// Words in front of a number that say that it is the system's.
-const ERRNO_WORDS: &[&str] = &["errno", "errcode", "os error", "system error", "os errno"];
+const ERRNO_WORDS: &[&str] = &[
+    "errno",
+    "errcode",
+    "os error",
+    "system error",
+    "os errno",
+    "os { code",
+];
 /// Words that systems and runtimes write instead of a number.
 const ERRNO_TEXTS: &[(&str, i32)] = &[
     ("resource temporarily unavailable", 11),
@@ -71,6 +78,7 @@ const DATABASE_WORDS: &[&str] = &[
     "wsrep",
     "innodb",
     "maria",
+    "connection pool",
     "mydumper",
     "myloader",
     "gh-ost",
@@ -124,7 +132,7 @@ pub(crate) struct Clues {
     pub(crate) is_foreign: bool,
     /// HAProxy's code of a connection's end: the side that ended it, and the phase.
     pub(crate) termination: Option<[char; 2]>,
-    /// The line in lower case.
+    /// The line in lower case; of dmesg's with the kernel's name behind it.
     pub(crate) text: String,
 }
 
@@ -173,13 +181,30 @@ impl Clues {
         }
         clues.termination = termination(line);
         clues.text = text;
+        if is_of_dmesg(line) {
+            clues.text.push_str(" (kernel:)");
+        }
         clues
     }
+}
+
+/// True if it begins with the kernel's time since its start: `[  279.665875] `.
+fn is_of_dmesg(line: &str) -> bool {
+    let inside = line.trim_start().strip_prefix('[');
+    let time = inside.and_then(|rest| rest.split_once("] ")?.0.split_once('.'));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    time.is_some_and(|(seconds, rest)| {
+        is_number(seconds.trim_start()) && rest.len() == 6 && is_number(rest)
+    })
 }
 
 impl Digits<'_> {
     fn is_mysql(&self) -> bool {
         if !(NUMBER_MIN..=NUMBER_MAX).contains(&self.value) {
+            return false;
+        }
+        // A process of nginx, and its thread: "[error] 1179#0".
+        if self.after.starts_with('#') {
             return false;
         }
         let front = trimmed(self.before);

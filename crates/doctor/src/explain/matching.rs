@@ -235,7 +235,10 @@ fn rank(entry: &Entry, clues: &Clues, number: Option<u32>, words: Option<Place>)
     let kind = match entry.only_if.is_empty() {
         false if has_only && (has_number || words.is_some()) => 0,
         false => return None,
-        true if entry.family => words.map(|_| 7 + u8::from(entry.anywhere))?,
+        // Its words tell least where they wrap another's.
+        true if entry.family => {
+            words.map(|_| 7 + u8::from(entry.anywhere) + 2 * u8::from(entry.wraps))?
+        }
         true if wants_number && wants_errno && has_number && has_errno => 1,
         true if !wants_errno && has_number => 2,
         true if words.is_some() && !entry.wraps => 3,
