@@ -3,9 +3,10 @@
 
 use crate::console::{admin, rows, start};
 use crate::memory::hoard;
-use crate::metrics::until;
+use crate::metrics::{HTTP, get, place_of, until};
 use crate::on_call::first_row;
 use crate::world::*;
+use serde_json::Value;
 use testkit::real::await_blocked;
 use wire::capabilities::CONNECT_ATTRS;
 
@@ -260,4 +261,66 @@ fn an_application_that_opens_too_many_connections_is_found() {
     let expected = ["small", "onramp", "idle", &CROWD.to_string()];
     assert_eq!(rows(&mut console, question), [expected]);
     drop(crowd);
+}
+
+/// True if a table of the page has a row with these parts in its columns.
+fn has_row(page: &Value, table: &str, wanted: &[(&str, &str)]) -> bool {
+    let table = [&page["tables"][table], &page[table]];
+    let Some(table) = table.into_iter().find(|table| table.is_object()) else {
+        return false;
+    };
+    let names = table["names"].as_array().unwrap();
+    let has = |row: &Value, (name, part): &(&str, &str)| {
+        let at = names.iter().position(|other| other == name).unwrap();
+        row[at].to_string().contains(part)
+    };
+    let mut rows = table["rows"].as_array().unwrap().iter();
+    rows.any(|row| wanted.iter().all(|wanted| has(row, wanted)))
+}
+
+#[test]
+fn the_page_alone_names_the_culprit_of_each_drill() {
+    for real in pooled_servers() {
+        let lines = format!("{HTTP}backends_max = 4\ngroups = 2");
+        let (pool, place) = start(real, "drill-page.toml", &lines);
+        let (mut console, page) = (admin(&place), place_of(&pool));
+        let of = || login(&pool.address, &culprit());
+        let (mut holds, mut slow, mut bad, mut grows, mut lost) = (of(), of(), of(), of(), of());
+        let _idle: Vec<Client> = (0..40).map(|_| of()).collect();
+        lost.must(HOLD);
+        let question = format!("SELECT thread FROM transactions WHERE id = {}", id(&lost));
+        let thread = first_row(&mut console, &question).remove(0);
+        real.admin().must(&format!("KILL {thread}"));
+        // The log tells of it, with the number to look for.
+        let line = pool.wait_for("event=backend-lost").unwrap();
+        says(&line, &format!("id={} account=\"small\"", id(&lost)));
+        holds.must(HOLD);
+        (0..20).for_each(|_| drop(bad.failure("SELECT 'x' FROM nowhere.at_all")));
+        assert!(hoard(&mut grows, 1).is_none());
+        assert!(Client::connect(&pool.address, &Account::new("app", "wrong")).is_err());
+        let text = b"SELECT SLEEP(600)";
+        slow.send(&[(Command::Query, text)]).unwrap();
+        let [holder, sleeper, hoarder] = [&holds, &slow, &grows].map(id);
+        let most = format!("most of one client: {hoarder} ('small'");
+        let wanted: [(&str, &[(&str, &str)]); 8] = [
+            ("transactions", &[("id", &*holder), ("user", "small")]),
+            ("holders", &[("user", "small"), ("program", "onramp")]),
+            ("running", &[("id", &*sleeper), ("statement", "SLEEP(?)")]),
+            ("statements", &[("errors", "20"), ("statement", "nowhere")]),
+            ("users", &[("user", "small"), ("errors", "20")]),
+            ("memory", &[("what", &*most)]),
+            ("refusals", &[("account", "app"), ("reason", "wrong")]),
+            ("sources", &[("user", "small"), ("clients", "4")]),
+        ];
+        until(|| {
+            let page = get(&page, "/live.json", "application/json").1;
+            let shown: Value = serde_json::from_str(&page).unwrap();
+            let mut missing = wanted
+                .iter()
+                .filter(|(table, row)| !has_row(&shown, table, row));
+            missing
+                .next()
+                .map_or(Ok(()), |row| Err(format!("{row:?}: {page}")))
+        });
+    }
 }

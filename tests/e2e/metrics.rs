@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::sync_channel;
 
-const HTTP: &str = "http = \"127.0.0.1:0\"\n";
+pub(crate) const HTTP: &str = "http = \"127.0.0.1:0\"\n";
 /// Number of times that the figures are asked for until they are as expected: they are up to half a
 /// second old, and there is no event that says when they are made.
 const ASKED_MAX: u32 = 800;
@@ -22,7 +22,7 @@ pub(crate) fn place_of(pool: &Pool) -> String {
 }
 
 /// The status and the body of an answer.
-fn get(place: &str, path: &str, accept: &str) -> (u16, String) {
+pub(crate) fn get(place: &str, path: &str, accept: &str) -> (u16, String) {
     get_as(place, place, path, accept)
 }
 
