@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// The version of these messages and of the records in them. A process hands over only to one that
 /// speaks the same.
-pub const VERSION: u64 = 11;
+pub const VERSION: u64 = 12;
 /// The longest message, in bytes behind its header.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Bytes of a header: the length of the part behind it (4 bytes, the lowest first), and the kind.

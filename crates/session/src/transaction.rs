@@ -14,7 +14,7 @@ use wire::status;
 use wire::track::Change;
 
 /// Doubt about a transaction behind an error, which has no status flags.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Doubt {
     /// None: its state was told.
     #[default]
@@ -46,7 +46,6 @@ pub struct Transaction {
     /// Transactions that have ended, as far as was told; may begin again at 0.
     #[serde(skip)]
     number: u32,
-    #[serde(skip)]
     doubt: Doubt,
 }
 

@@ -15,6 +15,7 @@ use session::last_gtid::LastGtid;
 use session::meter::Meter;
 use session::prepared::{Definition, LongData, OnBackend, Statements};
 use session::record::PeerDefaults;
+use session::transaction::Doubt;
 use sql::classify::{PinCause, classify};
 use sql::lex::LexMode;
 use std::rc::Rc;
@@ -229,6 +230,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     backend.thread = 77;
     backend.forget_insert_id();
     backend.transaction.note_status(wire::status::IN_TRANS);
+    backend.transaction.note_failed(true);
     backend.see_transaction(Time(150));
     backend.note_leftover();
     backend.conditions_of = Some(of);
@@ -285,6 +287,12 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert_eq!((again.thread, again.pool), (77, 3));
     assert_eq!(again.insert_id(), None);
     assert_eq!(again.transaction, backend.transaction);
+    let doubt = again.transaction.doubt();
+    assert_eq!(
+        doubt,
+        Doubt::MayBeCommitted,
+        "its loss is not without effect"
+    );
     assert_eq!(again.transaction_seen().unwrap().since, Time(950));
     assert!(again.has_leftovers());
     assert_eq!(again.conditions_of, Some(of));
