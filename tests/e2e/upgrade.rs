@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use testkit::oracle::{Backends, Pair, Step, Verdict, draw, ground};
 use testkit::output::Output;
+use testkit::proxy::{At, Passes, Proxy, Wrong};
 
 /// The longest that a message of a pool may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -35,7 +36,12 @@ impl Line {
     }
 
     fn start_with(real: &Real, name: &str, extra: &str, more: &[&str]) -> Line {
-        let text = config(&real.address(), extra);
+        Line::start_at(&real.address(), (real, name), extra, more)
+    }
+
+    /// A pool that reaches the server at another address.
+    fn start_at(at: &Address, (real, name): (&Real, &str), extra: &str, more: &[&str]) -> Line {
+        let text = config(at, extra);
         let file = config_file(real, name, &text);
         let mut arguments = vec!["--config".to_owned(), file.to_str().unwrap().to_owned()];
         arguments.extend(more.iter().map(|&word| word.to_owned()));
@@ -287,6 +293,32 @@ fn sessions_that_began_under_other_values_go_together() {
     assert_eq!(before[2], "109 3");
     assert_ne!(before[0], before[1]);
     real.stop();
+}
+
+#[test]
+fn a_successor_takes_nobody_before_it_knows_the_servers_global_values() {
+    let Some(real) = pooled(server) else { return };
+    real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
+    let proxy = Proxy::start(([127, 0, 0, 1], real.port()).into());
+    let extra = "backends_max = 4\ngroups = 2\ndrain_ms_max = 3000";
+    let mut line = Line::start_at(&proxy.address, (real, "upgrade-blind.toml"), extra, &[]);
+    let mut all: Vec<Rich> = (0..4)
+        .map(|number| Rich::new(line.address(), number))
+        .collect();
+    // Asked by a process that has not known any.
+    let names = b"information_schema.SYSTEM_VARIABLES";
+    proxy.go_wrong(At::Said(names), Passes::Nothing, Wrong::Closed);
+    let said = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while proxy.wrong_count() == 0 {
+                std::thread::yield_now();
+            }
+            proxy.mend();
+        });
+        line.upgrade()
+    });
+    says(&said, "handed over: 4");
+    all.iter_mut().for_each(Rich::check);
 }
 
 #[test]

@@ -199,7 +199,7 @@ impl Opening {
     /// Opens the doors, starts the threads, and attends to signals until the groups have ended.
     fn serve(self, signals: Signals, started: &Started) -> Result<(), String> {
         let (shared, board) = (&self.shared, &self.windows.board);
-        let watcher = Watcher::first(shared)?;
+        let watcher = Watcher::first(shared, self.before.is_some())?;
         let listeners = open_listeners(&shared.settings(), self.before.as_ref())?;
         let (listens, listening) = sync_channel(shared.groups);
         let from = self.before.as_ref().map(|before| (before.peer, listens));

@@ -108,6 +108,15 @@ impl Proxy {
         lock(&self.orders).rule = Some((at, passes, wrong));
     }
 
+    /// Connections that have gone wrong since [`Proxy::mend`].
+    ///
+    /// # Panics
+    /// As [`Proxy::go_wrong`].
+    #[must_use]
+    pub fn wrong_count(&self) -> usize {
+        lock(&self.orders).count
+    }
+
     /// Lets nothing go wrong any more, but for connections that have. Returns how many have since
     /// the last time.
     ///

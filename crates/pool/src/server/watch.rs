@@ -21,7 +21,8 @@
 //!
 //! Invariants: nothing here is on a statement's path; the first answers are there before the first
 //! client; a server that cannot be asked is said to be so once, is asked again every second, and
-//! what was known of it stands meanwhile.
+//! what was known of it stands meanwhile; a process that takes another's place knows the server
+//! before it is given a client, whose session is restored against that.
 
 use crate::auth::host_pattern::HostRules;
 use crate::auth::server_accounts::ServerAccounts;
@@ -44,6 +45,9 @@ use wire::errors::lacks_privilege;
 const EVERY: Duration = Duration::from_secs(1);
 /// Behind a question that nobody answered: so the server's return is noticed soon.
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// Time for which a process that takes another's place asks for the first answers; a part of what
+/// that one waits ([`crate::upgrade::process::STEP_MAX`]).
+const FIRST_MAX: Duration = Duration::from_secs(5);
 /// Between two looks that nobody asked for: so many times the length of the last.
 const PAUSE: u32 = 20;
 
@@ -93,12 +97,12 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Asks for the first time, before the first client.
+    /// Asks for the first time, before the first client; `succeeds`: in another process's place.
     ///
     /// # Errors
     /// A sentence: who may log in stands on the server, and the pool's account may not log in there
-    /// or may not read it.
-    pub(crate) fn first(shared: &Shared) -> Result<Watcher, String> {
+    /// or may not read it; or the clients of the other process could not be taken.
+    pub(crate) fn first(shared: &Shared, succeeds: bool) -> Result<Watcher, String> {
         let mut watcher = Watcher {
             connection: None,
             counters: None,
@@ -113,7 +117,15 @@ impl Watcher {
             is_blind: false,
             look_failed: false,
         };
-        let asked = watcher.ask(shared);
+        let begun = Time::now();
+        let asked = loop {
+            let asked = watcher.ask(shared);
+            let is_known = shared.globals.version() > 0;
+            if is_known || !succeeds || Time::now().since(begun) >= FIRST_MAX {
+                break asked;
+            }
+            reactor::pause(AGAIN_AFTER);
+        };
         let told = asked.and_then(|asked| {
             watcher.counters = asked.code.transpose()?;
             let _ = watcher.accounts.note(asked.accounts?, &shared.privileges);
@@ -125,13 +137,27 @@ impl Watcher {
         };
         if shared.settings().has_server_accounts() {
             match &followed {
-                Err(error) if matches!(error.fault, Fault::Lasting | Fault::Failed(_)) => {
+                Err(error)
+                    if succeeds || matches!(error.fault, Fault::Lasting | Fault::Failed(_)) =>
+                {
                     return Err(error.why.clone());
                 }
                 _ => watcher.say_accounts(&followed, "nobody else may log in until they can be"),
             }
         }
         watcher.say(&told);
+        match told {
+            // One that has an error for an answer has told the other process nothing either.
+            Err(error) if succeeds && !matches!(error.fault, Fault::Failed(_)) => {
+                return Err(format!(
+                    "upgrade: the server has not told its global values within {} s, without which \
+                     no client can be taken over: {}; the process before goes on: try again",
+                    FIRST_MAX.as_secs(),
+                    error.why
+                ));
+            }
+            _ => {}
+        }
         if shared.code_catalogue.is_on() {
             let looked = match &mut watcher.connection {
                 Some(connection) => look_at_code(shared, connection),

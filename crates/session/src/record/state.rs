@@ -6,7 +6,7 @@
 //! Invariant: a session that is read is equal to the one that was written, or it is not read.
 
 use super::{Here, NotCarried};
-use crate::global_defaults::alias_of;
+use crate::global_defaults::{GlobalDefaults, alias_of};
 use crate::state::{Session, UserVariables, is_name};
 use crate::text::Text;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,12 @@ impl SessionRecord {
         let user: Vec<_> = user
             .map(|(name, literal)| (name, literal.into_vec()))
             .collect();
-        let mut session = Session::not_known(here.defaults);
+        // Under values that nobody knew it goes on so: those of now are not the ones.
+        let unknown = GlobalDefaults::default();
+        let mut session = Session::not_known(match there.version() {
+            0 => &unknown,
+            _ => here.defaults,
+        });
         session.schema = self.schema;
         session.multi_statements = self.multi_statements;
         session.results_collation = self.results_collation;
@@ -103,7 +108,6 @@ impl SessionRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::global_defaults::GlobalDefaults;
     use crate::meter::Meter;
     use crate::record::PeerDefaults;
     use wire::track::{Transactions, Wanted};
@@ -209,8 +213,16 @@ mod tests {
         let read = came(&session, &[PeerDefaults::of(&old)], &new, &meter).unwrap();
         assert_eq!(read.variable(b"autocommit"), Some(&b"ON"[..]));
         assert_eq!(read.value(b"sql_mode"), Some(&b"TRADITIONAL"[..]));
-        let unknown = came(&session, &[], &new, &meter);
-        assert!(unknown.is_err(), "which values those were was not sent");
+        let unsent = came(&session, &[], &new, &meter);
+        assert!(unsent.is_err(), "which values those were was not sent");
+        let unknown = GlobalDefaults::default();
+        let session = drawn(&mut Numbers(7), &unknown, &meter);
+        let read = came(&session, &[PeerDefaults::of(&unknown)], &new, &meter);
+        assert_eq!(
+            read,
+            Ok(session),
+            "it is not taken to have begun under the new ones"
+        );
     }
 
     #[test]
