@@ -280,6 +280,41 @@ fn a_client_reads_its_own_writes_and_an_account_those_of_all_its_clients() {
 }
 
 #[test]
+fn a_replica_of_the_writer_before_is_not_waited_for() {
+    for trio in trios() {
+        // Far more than the test may take.
+        let pool = trio.pool("switch_ms_max = 600000", "");
+        let mut console = console(&pool);
+        console.must("SWITCH TO two");
+        let mut client = login(&pool.address, &bank());
+        client.must("UPDATE t SET v = 1");
+        let refused = console.failure("SWITCH TO three");
+        says(
+            &refused.message,
+            "it does not replicate from the writer: have it do so first",
+        );
+        client.must("UPDATE t SET v = 2");
+        let word = replica_word(&trio.three);
+        trio.pair.two.execute(&[
+            "CREATE USER repl@'%' IDENTIFIED BY 'repl'",
+            "GRANT REPLICATION SLAVE ON *.* TO repl@'%'",
+        ]);
+        trio.three.execute(&[&format!("STOP {word}")]);
+        follow(&trio.pair.two, &trio.three);
+        // The pool learns of that with its next question.
+        let mut switches = || {
+            matches!(
+                console.query("SWITCH TO three").unwrap()[0],
+                Outcome::Done(_)
+            )
+        };
+        assert!((0..20).any(|_| switches()));
+        assert_eq!(client.value("SELECT v FROM t FOR UPDATE"), "2");
+        assert_eq!(client.value(WHERE), "three");
+    }
+}
+
+#[test]
 fn a_client_that_may_have_written_without_a_number_reads_from_the_writer() {
     for trio in trios() {
         trio.pair.one.execute(&[

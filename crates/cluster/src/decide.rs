@@ -238,6 +238,18 @@ fn reason_to_stay(scene: &Scene<'_>, holder: ServerId, candidates: &[ServerId]) 
 }
 
 impl View {
+    /// True if what the writer writes can reach a server by replication, as far as is known. The
+    /// replicas of a writer that was left never hear of the new one.
+    pub fn is_followed_by(&self, server: ServerId, settings: &Settings) -> bool {
+        let (view, now) = (self, 0);
+        let scene = Scene {
+            settings,
+            view,
+            now,
+        };
+        (self.writer).is_none_or(|writer| scene.reaches(writer, server))
+    }
+
     pub(crate) fn set_writer(&mut self, writer: Option<ServerId>, why: String, now: u64) {
         self.why.clone_from(&why);
         if self.writer == writer {

@@ -267,7 +267,7 @@ impl Scene<'_> {
     /// True if what `writer` writes can reach a replica: it replicates from it, from a replica of
     /// it, or from a server of which nothing is known. The replicas of a writer that was left have
     /// no lag, and never hear of the new one. Each server is looked at once.
-    fn reaches(&self, writer: ServerId, id: ServerId) -> bool {
+    pub(crate) fn reaches(&self, writer: ServerId, id: ServerId) -> bool {
         let (mut found, mut looked_at) = (vec![id], 0);
         while let Some(&server) = found.get(looked_at) {
             looked_at += 1;

@@ -253,9 +253,12 @@ fn a_replica_of_a_server_that_was_left_is_not_read() {
         case.state(DB4),
         (State::Unused, "it does not replicate from db2")
     );
+    let hears = |case: &Case, id| case.view.is_followed_by(id, &case.settings);
+    assert!(hears(&case, DB2) && !hears(&case, DB1) && !hears(&case, DB3));
     // The old one replicates from the new one: so do its replicas.
     left[0] = replica_of("db2", Some(0));
     assert_eq!(case.next(left.clone()).readers, [DB1, DB3, DB4]);
+    assert!(hears(&case, DB1) && hears(&case, DB4));
     // A circle without the writer in it ends.
     left[0] = replica_of("db4", Some(0));
     assert!(case.next(left.clone()).readers.is_empty());

@@ -21,6 +21,8 @@ use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 use wire::handshake::{Greeting, is_of_mariadb};
 
+/// Time within which a server has to have everything that does not replicate from the writer.
+const UNFOLLOWED_MAX: Duration = Duration::from_secs(1);
 /// Interval at which a program that runs is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -36,6 +38,8 @@ pub(crate) struct Steps {
     old: Connection,
     new: Connection,
     texts: &'static Texts,
+    /// Time that the new writer is given for what it lacks.
+    longest: Duration,
 }
 
 /// Time that a switchover took; or for which the new writer, which is in force, was not reached.
@@ -139,8 +143,27 @@ impl Cluster {
         let (new, _) = self.connect(switch.to)?;
         let is_mariadb = is_of_mariadb(&String::from_utf8_lossy(&greeting.version));
         let texts = if is_mariadb { &MARIADB } else { &MYSQL };
-        let mut steps = Steps { old, new, texts };
-        self.catch_up(&mut steps)?;
+        let is_followed = {
+            let known = self.known();
+            known.view.is_followed_by(switch.to, &known.settings)
+        };
+        let longest = match is_followed {
+            true => self.switch_max,
+            false => self.switch_max.min(UNFOLLOWED_MAX),
+        };
+        let mut steps = Steps {
+            old,
+            new,
+            texts,
+            longest,
+        };
+        catch_up(&mut steps).map_err(|why| match is_followed {
+            true => why,
+            false => format!(
+                "{why}: it does not replicate from the writer: have it do so first (CHANGE MASTER \
+                 TO, CHANGE REPLICATION SOURCE TO; promote_command may, at each switchover)"
+            ),
+        })?;
         Ok(Some(steps))
     }
 
@@ -226,31 +249,9 @@ impl Cluster {
         }
     }
 
-    /// Waits until the new server has everything that the old one has.
-    fn catch_up(&self, Steps { old, new, texts }: &mut Steps) -> Result<(), String> {
-        let why = |error: ProbeError| error.why;
-        let position = first(&old.query(texts.position).map_err(why)?);
-        if position.is_empty() {
-            let why = "the old writer has no GTIDs (log_bin, gtid_mode), so that nobody can tell \
-                       when the new one has everything";
-            return Err(why.into());
-        }
-        let wait = (texts.wait)(
-            &position.replace(['\n', '\''], ""),
-            self.switch_max.as_secs().max(1),
-        );
-        match first(&new.query(&wait).map_err(why)?) == "0" {
-            true => Ok(()),
-            false => Err(format!(
-                "the new server has not caught up within {} ms",
-                self.switch_max.as_millis()
-            )),
-        }
-    }
-
     fn promote(&self, switch: &Switch<'_>, steps: &mut Steps) -> Result<(), Unpromoted> {
         let surely = |error: ProbeError| Unpromoted::Surely(error.why);
-        self.catch_up(steps).map_err(Unpromoted::Surely)?;
+        catch_up(steps).map_err(Unpromoted::Surely)?;
         let Steps { new, texts, .. } = steps;
         if self.run_command(switch).map_err(Unpromoted::Perhaps)? {
             return Ok(());
@@ -302,6 +303,31 @@ impl Cluster {
                 Ok(None) => reactor::pause(LOOK_EVERY),
             }
         }
+    }
+}
+
+/// Waits until the new server has everything that the old one has.
+fn catch_up(steps: &mut Steps) -> Result<(), String> {
+    let Steps {
+        old, new, texts, ..
+    } = steps;
+    let why = |error: ProbeError| error.why;
+    let position = first(&old.query(texts.position).map_err(why)?);
+    if position.is_empty() {
+        let why = "the old writer has no GTIDs (log_bin, gtid_mode), so that nobody can tell \
+                   when the new one has everything";
+        return Err(why.into());
+    }
+    let wait = (texts.wait)(
+        &position.replace(['\n', '\''], ""),
+        steps.longest.as_secs().max(1),
+    );
+    match first(&new.query(&wait).map_err(why)?) == "0" {
+        true => Ok(()),
+        false => Err(format!(
+            "the new server has not caught up within {} ms",
+            steps.longest.as_millis()
+        )),
     }
 }
 
