@@ -2,7 +2,8 @@
 //!
 //! The server's side is the truth: locks end with their connections, and a connection ends late
 //! when its pool was killed in a statement. At no step is there a unit with connections of two
-//! pools, or more units than the limit; when all is calm again the shares follow demand within
+//! pools, or more units than the limit, also while pools lose their seats to others; when all is
+//! calm again the shares follow demand within
 //! twenty rounds, which are five seconds. A pool learns with its next question that its own
 //! connection is gone, and opens backends until then. `ONRAMP_SEEDS` runs more. Not drawn: a pool
 //! that is stopped between the login of a backend and its first statement, or takes longer for it
@@ -110,6 +111,8 @@ struct Pool {
     plan: Plan,
     heard: Vec<((u8, u8), RemoteKill)>,
     killed: Option<Option<KillAnswer>>,
+    /// Seat that its clients' ids name.
+    named: Option<u8>,
 }
 
 struct World {
@@ -119,6 +122,8 @@ struct World {
     limit: u32,
     step: u64,
     started: usize,
+    /// Seats that pools have lost to others.
+    seats_lost: u32,
 }
 
 impl World {
@@ -133,6 +138,7 @@ impl World {
             limit,
             step: 0,
             started: 0,
+            seats_lost: 0,
         }
     }
 
@@ -154,6 +160,7 @@ impl World {
             plan: Plan::default(),
             heard: Vec::new(),
             killed: None,
+            named: None,
         };
         self.pools.insert(self.started, pool);
         self.started += 1;
@@ -323,6 +330,15 @@ impl World {
             return;
         }
         pool.member.done(now, &work.ops, &work.answers);
+        if let Some(seat) = pool.member.seat()
+            && let Some(before) = pool.named.replace(seat).filter(|it| *it != seat)
+        {
+            // Its clients are closed, whose ids another pool gives out.
+            self.seats_lost += 1;
+            let holder = self.server.locks.get(&Lock::Seat(before));
+            let is_own = |id| self.server.connections[id].pool == key;
+            assert!(!holder.is_some_and(is_own), "its own connection has it");
+        }
         pool.total = pool.member.total(ALL) + pool.units.unclaimed();
         let rest = if pool.member.total(ALL) == 0 {
             SHORT_REST
@@ -462,6 +478,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn the_sum_is_never_above_the_limit_and_shares_follow_demand() {
+    let mut seats_lost = 0;
     for seed in seeds() {
         println!("seed {seed}");
         let mut world = World::new(seed);
@@ -494,7 +511,38 @@ fn the_sum_is_never_above_the_limit_and_shares_follow_demand() {
         world.check_shares();
         world.calm(10);
         assert_eq!(world.check_shares(), world.limit, "nothing is left over");
+        seats_lost += world.seats_lost;
     }
+    assert!(seats_lost > 0, "no seat was lost");
+}
+
+#[test]
+fn a_pool_that_was_cut_off_and_lost_its_seat_gets_another_and_its_share() {
+    let mut world = World::new(9);
+    (0..2).for_each(|_| world.start());
+    (world.pools.values_mut()).for_each(|pool| pool.demand = world.limit);
+    world.calm(30);
+    let lost = world.pools[&0].member.seat().unwrap();
+    let used = world.pools[&0].used.clone();
+    assert!(!used.is_empty());
+    let cut = world.pools.get_mut(&0).unwrap();
+    cut.stopped = true;
+    world.server.end(cut.connection.unwrap());
+    world.start();
+    let new = world.pools.get_mut(&2).unwrap();
+    (new.member, new.demand) = (Member::new(lost), world.limit);
+    while world.pools[&2].member.seat().is_none() {
+        world.pass();
+    }
+    assert_eq!(world.pools[&2].member.seat(), Some(lost));
+    // What its backends use is nobody else's; the rest is shared by the two that are there.
+    (0..2_000).for_each(|_| world.pass());
+    let others = world.pools[&1].total + world.pools[&2].total;
+    assert_eq!(others, world.limit - u32::try_from(used.len()).unwrap());
+    world.calm(40);
+    assert_ne!(world.pools[&0].member.seat(), Some(lost));
+    assert_eq!(world.seats_lost, 1);
+    world.check_shares();
 }
 
 #[test]

@@ -233,6 +233,7 @@ impl<N: Net> Group<N> {
                     carrying::answer_asker(parts, ask.asker, end);
                 }
             }
+            Order::CloseSeat(seat) => parts.clients.close_seat(seat),
             Order::Killed(killer, end) => carrying::kill_ends(parts, killer, &end),
             Order::PasswordChecked(key, checked) => {
                 logins::on_password_checked(parts, key, checked)

@@ -14,6 +14,9 @@ use std::time::Duration;
 const NEAR: u32 = 16;
 /// Rounds for which the pools that there were before a connection are expected behind it.
 const EXPECTED_ROUNDS: u8 = 4;
+/// Rounds for which a seat is waited for that the pool's own connection before holds: more than the
+/// server keeps a connection that asks nothing.
+const SEAT_ROUNDS: u16 = 600;
 /// Surveys in a row of the limits that have their turn: long enough to take units.
 const TURN_SURVEYS: u8 = 7;
 /// Locks of the limits that one survey asks for: those of two of the largest, told by all seats.
@@ -111,6 +114,8 @@ pub struct Member {
     wish: u8,
     /// True if the wish is the seat before, for which nobody else waits.
     had_seat: bool,
+    /// Connection that had the seat before, and rounds for which its end is waited for.
+    before: (u64, u16),
     /// Seats of pools whose clients came here.
     inherited: BTreeSet<u8>,
     seats_free: BTreeSet<u8>,
@@ -175,7 +180,10 @@ impl Member {
 
     /// Starts over on a new connection, on which nothing is held yet.
     pub fn connected(&mut self, connection: u64) {
-        self.connection = connection;
+        let last = std::mem::replace(&mut self.connection, connection);
+        if self.seat.is_some() {
+            self.before = (last, SEAT_ROUNDS);
+        }
         self.had_seat |= self.seat.is_some();
         self.wish = self.seat.take().unwrap_or(self.wish);
         self.told.clear();
@@ -311,7 +319,8 @@ impl Member {
             .filter_map(|seat| Some((seat, holders.of(Lock::Seat(seat))?)))
             .collect();
         let free: BTreeSet<u8> = (0..SEATS_MAX).filter(|s| !seats.contains_key(s)).collect();
-        self.sit_down(&free, &mut plan.ops);
+        self.sit_down(&seats, &free, &mut plan.ops);
+        self.before.1 = self.before.1.saturating_sub(1);
         self.seats_free = free;
         let known = std::mem::replace(&mut self.seats, seats.keys().copied().collect());
         let is_needed = |of: &Resource| needs.iter().any(|need| need.resource == *of);
@@ -347,12 +356,15 @@ impl Member {
         plan
     }
 
-    /// Takes the seat before, or one that was free twice, and those to be kept.
-    fn sit_down(&self, free: &BTreeSet<u8>, ops: &mut Vec<Op>) {
+    /// Takes the seat before, or one that was free twice where another pool has that, and those to
+    /// be kept.
+    fn sit_down(&self, seats: &BTreeMap<u8, u64>, free: &BTreeSet<u8>, ops: &mut Vec<Op>) {
         let is_own = |seat: &u8| self.had_seat && *seat == self.wish;
         let is_free =
             |seat: &u8| free.contains(seat) && (is_own(seat) || self.seats_free.contains(seat));
-        if self.seat.is_none() {
+        let (before, rounds) = self.before;
+        let is_coming_free = rounds > 0 && seats.get(&self.wish) == Some(&before);
+        if self.seat.is_none() && !is_coming_free {
             let from_wish = (0..SEATS_MAX).map(|step| (self.wish + step) % SEATS_MAX);
             let mut others = from_wish.filter(|seat| !self.inherited.contains(seat));
             ops.extend(others.find(is_free).map(|seat| Op::Get(Lock::Seat(seat))));

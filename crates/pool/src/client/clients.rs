@@ -15,6 +15,7 @@ use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::group::tokens::{BackendId, ClientId};
 use crate::observe::audit::end;
+use crate::server::fleet::seat_of;
 use reactor::{Net, Slots, Time};
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -110,6 +111,16 @@ impl<S> Clients<S> {
     pub(crate) fn close_for(&mut self, key: ClientId, reason: &'static str) {
         self.note_end(key, reason);
         self.close_later(key);
+    }
+
+    /// Notes that the clients must go whose ids name this seat of a fleet.
+    pub(crate) fn close_seat(&mut self, seat: u8) {
+        let is_named = |client: &Client<S>| seat_of(client.id()) == u32::from(seat);
+        for key in self.slots.keys() {
+            if self.slots.get(key).is_some_and(is_named) {
+                self.close_for(key, end::KILLED);
+            }
+        }
     }
 
     /// Closes a client with a reset. MariaDB ends so what is over its timeouts, and drivers tell it
@@ -267,6 +278,18 @@ mod tests {
             (clients.next_to_close(), clients.next_to_close()),
             (Some(key), None)
         );
+    }
+
+    #[test]
+    fn those_of_a_seat_that_is_anothers_are_closed() {
+        let mut clients = Clients::default();
+        let of_seat = |seat| client(FIRST_ID + seat * crate::server::fleet::IDS + 5);
+        let keys = [3, 4, 3, 0].map(|seat| clients.insert(of_seat(seat)));
+        clients.close_seat(3);
+        let closed = [clients.next_to_close(), clients.next_to_close()];
+        assert!(closed.contains(&Some(keys[0])) && closed.contains(&Some(keys[2])));
+        assert_eq!(clients.take_end(keys[0]), end::KILLED);
+        assert_eq!(clients.next_to_close(), None);
     }
 
     #[test]

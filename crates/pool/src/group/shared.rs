@@ -474,6 +474,8 @@ pub enum Order {
     Reconnect,
     /// A client of another group kills one of this.
     Kill(Box<KillAsk>),
+    /// Close the clients whose ids name this seat of the fleet, which is another pool's.
+    CloseSeat(u8),
     /// End of the KILL of a client of this group.
     Killed(ClientId, KillEnd),
     /// Verdict of a worker on what this client sent for its password.

@@ -152,6 +152,7 @@ events! {
     ServerMoved "server-moved" Info "the server's name has another address",
     WriterMoved "writer-moved" Warning "another of several servers is written to, or none; why",
     FleetLost "fleet-lost" Warning "the other pools of the fleet cannot be asked for; why",
+    FleetSeatLost "fleet-seat-lost" Warning "another pool has this one's seat; clients are closed",
     FleetBack "fleet-back" Info "the other pools of the fleet are asked again",
     ServerState "server-state" Info "the state of one of several servers has changed; why",
     ServerUnfit "server-unfit" Error "one of several servers cannot stand in for the others",

@@ -103,6 +103,11 @@ pub(crate) fn hash_of(name: &str) -> u32 {
     name.bytes().fold(2_166_136_261, step).min(ANYBODY - 1)
 }
 
+/// The seat that a client's id names.
+pub(crate) fn seat_of(id: u32) -> u32 {
+    id / IDS % u32::from(SEATS_MAX)
+}
+
 impl Fleet {
     pub(crate) fn new(name: &str, has_one_server: bool) -> Fleet {
         Fleet {
@@ -128,7 +133,7 @@ impl Fleet {
 
     /// Keeps the seat that this client's id names, which another process gave out.
     pub(crate) fn inherit(&self, id: u32) {
-        let seat = id / IDS % u32::from(SEATS_MAX);
+        let seat = seat_of(id);
         if seat != self.seat() {
             self.inherited.fetch_or(1 << seat, SeqCst);
         }

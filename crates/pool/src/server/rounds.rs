@@ -266,7 +266,14 @@ impl Rounds {
         let now = Duration::from_nanos(Time::now().0);
         self.member.done(now, &ops, &answers);
         if let Some(seat) = self.member.seat() {
-            self.fleet.seat.store(seat, SeqCst);
+            let before = self.fleet.seat.swap(seat, SeqCst);
+            if before != seat && before < SEATS_MAX {
+                let told = format_args!(
+                    "seat {before} is another pool's by now: clients with ids of it are closed"
+                );
+                note(Event::FleetSeatLost, told);
+                Order::CloseSeat(before).tell_all(&self.orders);
+            }
         }
         self.put_in_force();
         for (number, kill) in plan.kills {
