@@ -34,7 +34,7 @@ use crate::config::checks::{
     CLIENTS_PER_BACKEND, check_backends_min, check_cluster, check_console, check_fleet,
     check_http_token, check_listen, check_monitor, check_otel, check_place, check_prepared_max,
     check_reads, check_requirements, check_run_as, check_server_tls, check_units, check_user,
-    note_unknown_log_users, server_accounts,
+    note_unknown_log_users, note_unshared_limits, server_accounts,
 };
 use crate::config::file::{File, Table};
 use crate::config::mistakes::Mistakes;
@@ -820,6 +820,7 @@ impl Raw {
         note(check_backends_min(&settings, is_given("backends_min")));
         note(check_prepared_max(&mut settings, is_given("prepared_max")));
         note_unknown_log_users(&mut settings, auth?);
+        note_unshared_limits(&mut settings);
         Some(settings)
     }
 }

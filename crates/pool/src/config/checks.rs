@@ -295,6 +295,23 @@ pub(super) fn check_units(settings: &Settings) -> Result<(), String> {
     }
 }
 
+/// Warns of limits of users that each pool of a fleet has by itself.
+pub(super) fn note_unshared_limits(settings: &mut Settings) {
+    let is_own = |User { limits: it, .. }: &User| {
+        (it.clients_max
+            .or(it.waiting_max)
+            .or(it.account_kept_backends_max))
+        .is_some()
+    };
+    if settings.fleet.is_some() && settings.users.iter().any(is_own) {
+        settings.warnings.push(
+            "fleet.name: clients_max, waiting_max and account_kept_backends_max of a user are each \
+             pool's own: write what one pool of the fleet may have"
+                .into(),
+        );
+    }
+}
+
 /// Name of the fleet, if there is one.
 pub(super) fn check_fleet(keys: &Keys, mistakes: &mut Mistakes) -> Option<Option<String>> {
     let read = FleetKeys::from_keys;

@@ -771,4 +771,8 @@ fn a_fleet_has_a_plain_name_and_few_enough_units() {
     assert!(why.contains("at most 4096, got 4097"), "{why}");
     let why = settings("read_from = \"comments\"", "shop").unwrap_err();
     assert!(why.contains("expected read_from = \"writer\""), "{why}");
+    let warned = |top: &str| settings(top, "shop").unwrap().warnings.join("\n");
+    let own = "are each pool's own: write what one pool of the fleet may have";
+    assert!(warned("account_kept_backends_max = 7").contains(own));
+    assert!(!warned("account_backends_max = 7").contains(own));
 }

@@ -307,9 +307,13 @@ impl Console {
                 ended += usize::from(matches!(said, Said::Killed(KillEnd::Done)));
             }
         }
+        let of = match self.shared.fleet.is_some() {
+            true => " of this pool; the others of the fleet have their own",
+            false => "",
+        };
         Ok(match query {
-            true => format!("the statements of {ended} clients are being ended"),
-            false => format!("{ended} clients are closed"),
+            true => format!("the statements of {ended} clients are being ended{of}"),
+            false => format!("{ended} clients are closed{of}"),
         })
     }
 
