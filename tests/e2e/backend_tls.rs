@@ -440,11 +440,7 @@ fn an_account_that_requires_a_certificate_is_shown_one() {
             .unwrap();
         assert!(!cipher(&mut login(&pool.address, &app())).is_empty());
         scene.refused(&address, "tls = \"required\"", &["1045"]);
-        scene.refused(
-            &address,
-            &own,
-            &["backend.tls_cert", "it needs backend.tls"],
-        );
+        scene.refused(&address, &own, &["backend.tls_cert", "it needs tls"]);
     }
 }
 

@@ -231,7 +231,8 @@ pub(super) fn check_server_tls(
     mistakes: &mut Mistakes,
 ) -> Option<Arc<BackendTls>> {
     let (note, read) = (ServerTlsKeys::note_mistakes, ServerTlsKeys::from_keys);
-    let typed = mistakes.section(note, read, backend, None)?.typed();
+    let typed = mistakes.section(note, read, backend, None)?;
+    let typed = typed.typed(&backend.prefix);
     // That of `[backend]` alone is used for servers that are found.
     let listed = cluster
         .as_ref()
@@ -248,21 +249,14 @@ pub(super) fn check_server_tls(
         return Some(tls);
     };
     for (keys, place) in members.iter().zip(&cluster.places) {
-        let typed = mistakes.section(note, read, keys, Some(backend))?.typed();
+        let typed = mistakes.section(note, read, keys, Some(backend))?;
+        let typed = typed.typed(&keys.prefix);
         let own = |key: &str| keys.get(key).is_some();
         let mut said = Vec::new();
         let tls = BackendTls::of(typed.without_unused(own), place, &mut said);
-        // A sentence about `[backend]`, as one about this server.
-        let of_server = |why: String| {
-            let why = why.replacen("backend.", &keys.prefix, 1);
-            why.replace("backend.", "")
-        };
-        for warning in said.into_iter().map(of_server) {
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
-        let tls = tls.map_err(|error| keys.placed(of_server(error)));
+        said.retain(|warning| !warnings.contains(warning));
+        warnings.append(&mut said);
+        let tls = tls.map_err(|error| keys.placed(error));
         cluster.tls.push(mistakes.note(tls)?);
     }
     Some(tls)

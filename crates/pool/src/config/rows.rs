@@ -1071,9 +1071,10 @@ table! {
 }
 
 impl ServerTlsKeys {
-    /// The values for TLS to a server.
-    pub(crate) fn typed(self) -> BackendTlsKeys {
+    /// The values for TLS to a server, with the prefix of its keys in errors.
+    pub(crate) fn typed(self, prefix: &str) -> BackendTlsKeys {
         BackendTlsKeys {
+            prefix: prefix.into(),
             mode: self.tls,
             ca: self.tls_ca,
             cert: self.tls_cert,

@@ -20,7 +20,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Error, RootCertStore};
 use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use wire::auth::caching_sha2;
 use wire::client_login;
@@ -75,6 +75,8 @@ impl BackendTlsMode {
 /// The settings as typed.
 #[derive(Debug)]
 pub(crate) struct BackendTlsKeys {
+    /// Prefix of the key that an error is about.
+    pub(crate) prefix: String,
     /// `None`: what suits the address.
     pub(crate) mode: Option<BackendTlsMode>,
     pub(crate) ca: Option<PathBuf>,
@@ -124,9 +126,9 @@ impl BackendTls {
         server: &Place,
         warnings: &mut Vec<String>,
     ) -> Result<Arc<BackendTls>, String> {
-        let mode = keys.mode;
+        let (mode, at) = (keys.mode, &keys.prefix);
         let key = ServerKey::of(&keys)?;
-        warnings.extend(unprotected(mode, server));
+        warnings.extend(unprotected(&keys, server));
         if matches!(mode, None | Some(BackendTlsMode::Off)) {
             let others = [
                 ("tls_ca", keys.ca.is_some()),
@@ -136,16 +138,16 @@ impl BackendTls {
             ];
             if let Some((other, _)) = others.iter().find(|(_, is_given)| *is_given) {
                 return Err(format!(
-                    "backend.{other}: it needs backend.tls; set that to \"required\", \
-                     \"verify_ca\" or \"verify_identity\""
+                    "{at}{other}: it needs tls; set that to \"required\", \"verify_ca\" or \
+                     \"verify_identity\""
                 ));
             }
         }
         let verifies = mode.is_some_and(BackendTlsMode::verifies);
         if let (false, Some(ca)) = (verifies, &keys.ca) {
             return Err(format!(
-                "backend.tls_ca {}: the server's certificate is not checked in this mode; set \
-                 backend.tls to \"verify_ca\" or \"verify_identity\"",
+                "{at}tls_ca {}: the server's certificate is not checked in this mode; set tls to \
+                 \"verify_ca\" or \"verify_identity\"",
                 ca.display()
             ));
         }
@@ -224,15 +226,15 @@ impl ServerKey {
                 false => ServerKey::None,
             });
         };
+        let at = &keys.prefix;
         if keys.get_server_public_key {
-            return Err(
-                "backend.get_server_public_key: backend.server_public_key names the key, so none \
-                 is taken from the server; leave one of them out"
-                    .into(),
-            );
+            return Err(format!(
+                "{at}get_server_public_key: server_public_key names the key, so none is taken \
+                 from the server; leave one of them out"
+            ));
         }
         let pem = caching_sha2::key_of_file(file)
-            .map_err(|why| format!("backend.server_public_key {}: {why}", file.display()))?;
+            .map_err(|why| format!("{at}server_public_key {}: {why}", file.display()))?;
         Ok(ServerKey::Pinned(pem.into()))
     }
 
@@ -246,7 +248,8 @@ impl ServerKey {
 }
 
 /// Warning about a server on another host that does not prove who it is.
-fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
+fn unprotected(keys: &BackendTlsKeys, server: &Place) -> Option<String> {
+    let (mode, at) = (keys.mode, &keys.prefix);
     let host = server.host().filter(|host| host != "localhost")?;
     let is_here = |ip: IpAddr| ip.to_canonical().is_loopback();
     if host.parse().is_ok_and(is_here) || mode.is_some_and(BackendTlsMode::verifies) {
@@ -261,8 +264,8 @@ fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
         _ => "with TLS only if the server offers it, and nobody checks its certificate",
     };
     Some(format!(
-        "backend.tls: the pool speaks to {server} {how}: whoever answers in the server's place is \
-         taken for it; set backend.tls = \"verify_identity\" and backend.tls_ca"
+        "{at}tls: the pool speaks to {server} {how}: whoever answers in the server's place is \
+         taken for it; set tls = \"verify_identity\" and tls_ca"
     ))
 }
 
@@ -286,67 +289,66 @@ pub(crate) fn words_of(error: &io::Error) -> Option<String> {
 /// Name that the certificate has to have. Without a check it says nothing, but tickets are kept by
 /// it.
 fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'static>, String> {
+    let at = &keys.prefix;
     let host = match (&keys.name, server.host()) {
         (Some(name), _) => name.clone(),
         (None, Some(host)) => host,
         (None, None) if keys.mode == Some(BackendTlsMode::VerifyIdentity) => {
-            return Err(
-                "backend.tls: \"verify_identity\" needs the name that the server's certificate \
-                 has; a Unix socket has none, and servers that are found have one together: set \
-                 backend.tls_name, or use \"verify_ca\""
-                    .into(),
-            );
+            return Err(format!(
+                "{at}tls: \"verify_identity\" needs the name that the server's certificate has; a \
+                 Unix socket has none, and servers that are found have one together: set \
+                 tls_name, or use \"verify_ca\""
+            ));
         }
         (None, None) => "localhost".into(),
     };
     ServerName::try_from(host.clone()).map_err(|_| {
-        format!("backend.tls_name: '{host}' is no name or address that a certificate can have")
+        format!("{at}tls_name: '{host}' is no name or address that a certificate can have")
     })
 }
 
 fn client_config(keys: &BackendTlsKeys) -> Result<ClientConfig, String> {
-    let ca = keys.ca.as_deref();
+    let at = &keys.prefix;
     let checked = match keys.mode {
         None | Some(BackendTlsMode::Off | BackendTlsMode::Preferred | BackendTlsMode::Required) => {
             Checked::Nothing
         }
-        Some(BackendTlsMode::VerifyCa) => Checked::Authority(roots(ca)?),
-        Some(BackendTlsMode::VerifyIdentity) => Checked::Identity(roots(ca)?),
+        Some(BackendTlsMode::VerifyCa) => Checked::Authority(roots(keys)?),
+        Some(BackendTlsMode::VerifyIdentity) => Checked::Identity(roots(keys)?),
     };
     let (own, shown) = match (&keys.cert, &keys.key) {
         (None, None) => (None, String::new()),
         (Some(cert), Some(key)) => {
             let own = (
-                certificates("backend.tls_cert", cert)?,
-                private_key("backend.tls_key", key)?,
+                certificates(&format!("{at}tls_cert"), cert)?,
+                private_key(&format!("{at}tls_key"), key)?,
             );
             let (cert, key) = (cert.display(), key.display());
-            let shown = format!("backend.tls_cert {cert} with backend.tls_key {key}");
+            let shown = format!("{at}tls_cert {cert} with tls_key {key}");
             (Some(own), shown)
         }
         _ => {
-            return Err(
-                "backend.tls_cert: expected tls_cert and tls_key together: a certificate is of no \
-                 use without its key"
-                    .into(),
-            );
+            return Err(format!(
+                "{at}tls_cert: expected tls_cert and tls_key together: a certificate is of no use \
+                 without its key"
+            ));
         }
     };
     tls_client::client_config(checked, own, RESUMED_SERVERS_MAX).map_err(|unfit| match unfit {
-        Unfit::Library(error) => format!("backend.tls: {error}"),
+        Unfit::Library(error) => format!("{at}tls: {error}"),
         Unfit::Own(error) => format!("{shown}: {error}"),
     })
 }
 
 /// The authorities that are trusted.
-fn roots(ca: Option<&Path>) -> Result<RootCertStore, String> {
-    match ca {
-        Some(file) => authorities("backend.tls_ca", file),
-        None => Err(
-            "backend.tls_ca: expected the file with the certificate of the authority that has \
-             signed the server's, as backend.tls is to check it"
-                .into(),
-        ),
+fn roots(keys: &BackendTlsKeys) -> Result<RootCertStore, String> {
+    let at = &keys.prefix;
+    match &keys.ca {
+        Some(file) => authorities(&format!("{at}tls_ca"), file),
+        None => Err(format!(
+            "{at}tls_ca: expected the file with the certificate of the authority that has signed \
+             the server's, as tls is to check it"
+        )),
     }
 }
 

@@ -137,8 +137,8 @@ fn what_does_not_fit_together_is_refused() {
             "tls = \"required\"\ntls_ca = \"CERT\"",
             "is not checked in this mode",
         ),
-        ("h:1", "tls_ca = \"CERT\"", "it needs backend.tls"),
-        ("h:1", "tls_name = \"x\"", "it needs backend.tls"),
+        ("h:1", "tls_ca = \"CERT\"", "it needs tls"),
+        ("h:1", "tls_name = \"x\"", "it needs tls"),
         (
             "h:1",
             "tls = \"required\"\ntls_cert = \"CERT\"",
@@ -226,6 +226,12 @@ fn what_does_not_fit_a_server_is_said_of_that_server() {
             "tls = \"required\"\ntls_ca = \"CERT\"",
             "",
             "not checked in this mode; set tls to",
+        ),
+        (
+            "",
+            "tls = \"verify_ca\"\ntls_ca = \"/backend.pem\"",
+            "",
+            "server 'two': tls_ca /backend.pem: No such file",
         ),
         (identity, "", discovers, "servers that are found"),
     ] {
