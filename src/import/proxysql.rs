@@ -25,8 +25,6 @@ enum Taken {
     Number(Section, &'static str, u64),
     /// A setting that is true or false.
     Flag(Section, &'static str),
-    /// A setting that is a text.
-    Text(Section, &'static str),
     /// Line that is not needed here.
     Needless,
     /// Handled elsewhere.
@@ -34,7 +32,7 @@ enum Taken {
 }
 
 use Section::{Backend, Top};
-use Taken::{Elsewhere, Flag, Needless, Number, Text};
+use Taken::{Elsewhere, Flag, Needless, Number};
 
 /// Variables of `mysql_variables`. Milliseconds there, unless a name says otherwise.
 const MYSQL: [(&str, Taken); 41] = [
@@ -53,9 +51,9 @@ const MYSQL: [(&str, Taken); 41] = [
     ("long_query_time", Number(Top, "slow_statement_ms", 1)),
     ("eventslog_filename", Elsewhere),
     ("eventslog_default_log", Elsewhere),
-    ("ssl_p2s_ca", Text(Backend, "tls_ca")),
-    ("ssl_p2s_cert", Text(Backend, "tls_cert")),
-    ("ssl_p2s_key", Text(Backend, "tls_key")),
+    ("ssl_p2s_ca", Elsewhere),
+    ("ssl_p2s_cert", Elsewhere),
+    ("ssl_p2s_key", Elsewhere),
     ("interfaces", Elsewhere),
     ("monitor_username", Elsewhere),
     ("monitor_password", Elsewhere),
@@ -179,8 +177,7 @@ fn variables(mysql: &[(String, Value)], settings: &mut Settings) {
                 Err(_) => settings.note(format!("{name}: expected a number, got '{scalar}'")),
             },
             Some(Flag(section, key)) => settings.put(*section, key, is_on(&scalar)),
-            Some(Text(section, key)) if !scalar.is_empty() => settings.put(*section, key, scalar),
-            Some(Text(..) | Needless | Elsewhere) => {}
+            Some(Needless | Elsewhere) => {}
             None if name.starts_with("monitor_") => {}
             None => unknown.push(name.as_str()),
         }
@@ -611,13 +608,25 @@ fn is_hash(password: &str) -> bool {
 }
 
 fn encryption(file: &Group, mysql: &[(String, Value)], to_server: bool, settings: &mut Settings) {
+    let file_of = |name| text(mysql, name).filter(|_| to_server);
     if to_server {
-        settings.put(Backend, "tls", "required");
-        settings.note(
-            "use_ssl: as in ProxySQL the server does not have to prove who it is; \
-             backend.tls = \"verify_identity\" makes it"
-                .into(),
-        );
+        let ca = file_of("ssl_p2s_ca");
+        let (mode, proves) = match ca {
+            Some(_) => ("verify_ca", "only have a certificate of that authority"),
+            None => ("required", "not prove who it is"),
+        };
+        settings.put(Backend, "tls", mode);
+        if let Some(ca) = ca {
+            settings.put(Backend, "tls_ca", ca);
+        }
+        settings.note(format!(
+            "use_ssl: as in ProxySQL the server has to {proves}; backend.tls = \
+             \"verify_identity\" asks for its name too"
+        ));
+    }
+    if let (Some(cert), Some(key)) = (file_of("ssl_p2s_cert"), file_of("ssl_p2s_key")) {
+        settings.put(Backend, "tls_cert", cert);
+        settings.put(Backend, "tls_key", key);
     }
     if text(mysql, "have_ssl").is_some_and(|text| is_on(&text)) {
         let folder = text(file, "datadir").unwrap_or_else(|| "/var/lib/proxysql".into());

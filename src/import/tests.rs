@@ -5,12 +5,18 @@
 
 use super::*;
 
+/// Lacks of a pool that is started with what was made, of which no file of a proxy tells.
+const LACKS: [&str; 2] = ["no client can use TLS", "monitor_user"];
+
 fn import(name: &str, text: &str, hostgroup: Option<i64>) -> Result<Made, String> {
     let id = std::process::id();
     let path = std::env::temp_dir().join(format!("onramp-import-{name}-{id}"));
     std::fs::write(&path, text).unwrap();
     let made = make(&path, hostgroup);
     std::fs::remove_file(&path).unwrap();
+    if let Ok(Some(lacks)) = made.as_ref().map(|made| made.lacks.as_ref()) {
+        assert!(LACKS.iter().any(|known| lacks.contains(known)), "{lacks}");
+    }
     made
 }
 
@@ -214,6 +220,41 @@ fn hostgroups_that_belong_together_make_a_cluster() {
         let lost = |note: &&str| note.starts_with("mysql_servers: c:3306 (hostgroup 5) has no");
         assert!(notes.iter().any(lost), "{notes:?}");
     }
+}
+
+/// ProxySQL's library checks the chain where it is given an authority, and no names.
+#[test]
+fn tls_to_a_server_is_as_strict_as_it_was_and_is_taken() {
+    let id = std::process::id();
+    let file = std::env::temp_dir().join(format!("onramp-import-tls-{id}.pem"));
+    std::fs::write(&file, crate::tls::own().unwrap()).unwrap();
+    let pem = file.display();
+    let with_ca = format!("ssl_p2s_ca = \"{pem}\"");
+    let own = format!("ssl_p2s_cert = \"{pem}\" ssl_p2s_key = \"{pem}\"");
+    let expected_ca = format!("tls = \"verify_ca\"\ntls_ca = \"{pem}\"");
+    let expected_own = format!("tls_cert = \"{pem}\"\ntls_key = \"{pem}\"");
+    for (variables, uses, expected) in [
+        (String::new(), 1, vec!["tls = \"required\""]),
+        (with_ca.clone(), 1, vec![&expected_ca]),
+        (
+            format!("{with_ca} {own}"),
+            1,
+            vec![&expected_ca, &expected_own],
+        ),
+        (own.clone(), 1, vec!["tls = \"required\"", &expected_own]),
+        (format!("{with_ca} {own}"), 0, vec![]),
+    ] {
+        let text = format!(
+            "mysql_variables = {{ {variables} }}\nmysql_servers = ({{ address = \"10.1.0.1\", \
+             use_ssl = {uses} }})\nmysql_users = ({{ username = \"app\", password = \"p\" }})"
+        );
+        let made = import("tls", &text, None).unwrap();
+        assert_eq!(made.lacks, None, "{variables}");
+        let (settings, _) = parts(&made);
+        let keys = settings.lines().filter(|line| line.starts_with("tls"));
+        assert_eq!(keys.collect::<Vec<_>>().join("\n"), expected.join("\n"));
+    }
+    std::fs::remove_file(&file).unwrap();
 }
 
 /// ProxySQL's `admin` comes from the host itself only.
