@@ -202,7 +202,7 @@ refusals! {
     Interrupted "interrupted" QUERY_INTERRUPTED;
     #[error(
         "onramp: what the previous statement left is gone; run both statements again, in one \
-         transaction or one text"
+         transaction"
     )]
     PreviousGone "previous-gone" NOT_SUPPORTED;
     #[error(

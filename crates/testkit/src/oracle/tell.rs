@@ -48,7 +48,7 @@ const REFUSAL: &str = "onramp: what the previous statement left is gone";
 /// Statement that fails with the error of such a refusal.
 pub(super) const REFUSES: &str = "SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1235, MESSAGE_TEXT = \
      'onramp: what the previous statement left is gone; run both statements again, in one \
-     transaction or one text'";
+     transaction'";
 
 /// True if a reply, or that of a statement that has waited, is such a refusal.
 pub(super) fn is_refused(reply: &str) -> bool {
