@@ -2,6 +2,7 @@
 #
 # What: faults on a real cluster of three under a bank whose ledger is checked in the end:
 #   cluster-faults.sh mariadb|mysql|galera|group [SECONDS [SEED [FAULT,...]]]
+#   With ONRAMP_CLUSTER_LASTS_MS each is of the writer, and lasts so long (half and full twice that).
 #   The faults are kill, stop, half (every second answer late), slow, silent, switch, and as root,
 #   which gives each server a network namespace and a small disk, cut (from the others), cut-all
 #   and full (its disk).

@@ -581,6 +581,11 @@ fn fill(node: &Node) -> std::path::PathBuf {
     path
 }
 
+/// Setting of `scripts/cluster-faults.sh`.
+fn given(name: &str) -> Option<String> {
+    std::env::var(format!("ONRAMP_CLUSTER_{name}")).ok()
+}
+
 /// One fault, and its end.
 fn fault(
     what: &str,
@@ -590,12 +595,13 @@ fn fault(
     random: &mut Random,
 ) {
     let writer = servers.writer().unwrap_or(0);
-    // Two of three hit the writer.
-    let at = match random.below(3) {
-        0 => (writer + 1) % cluster.nodes.len(),
-        _ => writer,
+    let drawn = (random.below(3), random.ms(500, 9_000));
+    let (at, lasts) = match given("LASTS_MS") {
+        Some(lasts) => (writer, Duration::from_millis(lasts.parse().unwrap())),
+        // Two of three hit the writer.
+        None if drawn.0 == 0 => ((writer + 1) % cluster.nodes.len(), drawn.1),
+        None => (writer, drawn.1),
     };
-    let lasts = random.ms(500, 9_000);
     eprintln!(
         "fault: {what} db{} for {} ms; the writer is db{}",
         at + 1,
@@ -605,14 +611,17 @@ fn fault(
     let relay = &cluster.nodes[at].relay;
     match what {
         "kill" => {
-            let (lost, later) = match at == writer {
-                true => lose_writer(cluster, servers, course),
+            let lost = match at == writer {
+                true => {
+                    let (lost, later) = lose_writer(cluster, servers, course);
+                    eprintln!("figure: {later} ms from the cluster's write to the pool's");
+                    lost
+                }
                 false => {
                     cluster.signal("-9", at);
-                    (at, 0)
+                    at
                 }
             };
-            eprintln!("figure: {later} ms from the cluster's own write to one through the pool");
             std::thread::sleep(lasts);
             cluster.start_again(lost);
         }
@@ -680,7 +689,6 @@ fn revive(cluster: &Cluster, servers: &mut Servers) {
 /// Faults from a seed, for as long as is asked for.
 #[test]
 fn faults_from_a_seed() {
-    let given = |name: &str| std::env::var(format!("ONRAMP_CLUSTER_{name}")).ok();
     let (Some(kind), Some(seconds)) = (given("KIND"), given("SECONDS")) else {
         return;
     };
