@@ -56,9 +56,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 136_935, Loosely),
-    ("product lines of pool, session and sql", 76_030, Loosely),
-    ("lines of end-to-end tests", 30_611, Loosely),
+    ("product lines", 137_069, Loosely),
+    ("product lines of pool, session and sql", 76_131, Loosely),
+    ("lines of end-to-end tests", 30_682, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
