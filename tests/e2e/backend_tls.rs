@@ -129,7 +129,7 @@ fn each_mode_does_what_it_says() {
             let socket = scene.real.socket();
             // Over a Unix socket only where it is demanded; there is no name to be verified.
             match scene.pool(&socket, &tls) {
-                Err(why) => assert!(why.contains("backend.tls_name"), "{tls}: {why}"),
+                Err(why) => assert!(why.contains("set tls_name"), "{tls}: {why}"),
                 Ok(pool) => {
                     let mut client = login(&pool.address, &app());
                     let is_tls = is_tls && !tls.contains("preferred");
