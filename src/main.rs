@@ -33,7 +33,7 @@ const AFTER_HELP: &str = "\
 Try it: onramp climb measures a private MariaDB direct and through the pool (a few minutes).
 
 Exit status: 0 done; 1 could not be done; 2 the command line or a file cannot be used; 3 a threshold
-of load was crossed; 130 ended by a signal (climb) or by a second one (load,
+of load was crossed, or data are wrong; 130 ended by a signal (climb) or by a second one (load,
 target).";
 
 #[derive(Subcommand)]

@@ -45,6 +45,7 @@ mod lexer;
 mod load;
 mod load_mysql;
 mod load_ports;
+mod load_proof;
 mod locust;
 mod login;
 mod long;

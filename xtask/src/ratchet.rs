@@ -54,11 +54,11 @@ const BOUNDS: &[Bound] = &[
         0,
         Exactly,
     ),
-    ("words of docs", 45_000, Loosely),
+    ("words of docs", 45_330, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 137_069, Loosely),
+    ("product lines", 139_320, Loosely),
     ("product lines of pool, session and sql", 76_131, Loosely),
-    ("lines of end-to-end tests", 30_682, Loosely),
+    ("lines of end-to-end tests", 31_016, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

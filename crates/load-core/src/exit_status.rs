@@ -9,7 +9,7 @@ pub const RAN: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The options contradict each other.
 pub const BAD_OPTIONS: u8 = 2;
-/// Status of a run in which a threshold was crossed.
+/// Status of a run in which a threshold was crossed, or that proved data wrong.
 pub const CROSSED: u8 = 3;
 /// A line of sysbench asked for an end by force, and it came to that.
 pub const FORCED: u8 = 2;

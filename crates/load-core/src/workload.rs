@@ -17,7 +17,7 @@ mod text;
 
 use crate::random::Random;
 use clap::ValueEnum;
-pub use options::ScriptArgs;
+pub use options::{PsMode, ScriptArgs};
 pub use script::{Script, Verb};
 pub use text::{put_number, put_row_values};
 
@@ -67,6 +67,12 @@ workloads! {
     BulkInsert "bulk_insert";
     /// The statements of --statement, one after the other.
     Statements "statements";
+    /// Transfers between accounts, with a proof that none was lost or done twice.
+    Bank "bank";
+    /// Lists that are appended to and read, with a proof that they grow as they should.
+    Append "append";
+    /// Registers that are written and read, with a proof that one order explains all answers.
+    Register "register";
     /// One row by its key: SELECT pad ... WHERE id=R.
     OldSelect "select";
     /// The transaction of oltp_read_write, all of it in one table.
@@ -81,6 +87,14 @@ workloads! {
     OldUpdateIndex "update_index";
     /// One row changed in a column without index.
     OldUpdateNonIndex "update_non_index";
+}
+
+impl Workload {
+    /// True for those that prove data, which are no scripts of sysbench.
+    #[must_use]
+    pub fn is_proof(self) -> bool {
+        matches!(self, Workload::Bank | Workload::Append | Workload::Register)
+    }
 }
 
 /// Progress of a connection in its event.

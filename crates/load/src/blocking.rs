@@ -1,7 +1,8 @@
-//! A connection that waits: for `prepare` and `cleanup`, where a few connections do all the work.
+//! A connection that waits: for `prepare` and `cleanup`, where a few connections do all the work,
+//! and for clients of a proof, each of which has a thread.
 //!
 //! The client itself is [`wire::blocking`]; here stand its dial and its errors as [`Fault`]s. One
-//! statement at a time; rows are read and dropped.
+//! statement at a time.
 
 use load_core::errors::Fault;
 use load_core::login::Credentials;
@@ -36,7 +37,12 @@ impl Client {
 
     /// Runs a statement; returns the rows it changed, or the server's error.
     pub(crate) fn query(&mut self, text: &[u8]) -> Result<u64, Fault> {
-        let changed = self.connection.query(text, |_| ());
+        self.read(text, |_| ())
+    }
+
+    /// Runs a statement and hands each row to `on_row`; returns as [`Client::query`].
+    pub(crate) fn read(&mut self, text: &[u8], on_row: impl FnMut(&[u8])) -> Result<u64, Fault> {
+        let changed = self.connection.query(text, on_row);
         changed.map_err(|failure| fault(failure, "during a statement"))
     }
 }

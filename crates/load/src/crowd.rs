@@ -48,6 +48,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, String> {
     let layout = args.layout();
     let plan = Arc::new(make_plan(args)?);
+    let args = &args.proving(&plan)?;
     aside!("load: {}", opening_line(args, &plan, &layout));
     args.manner.say(&report::header(args));
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
@@ -82,6 +83,9 @@ pub(crate) fn run(
             args.manner.say(&last.text(args));
         }
     }
+    if can_run {
+        crowd.measured.proof = args.proof.as_ref().map(|proof| proof.check(&plan));
+    }
     let failure = crowd.group_threads.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
     load_core::aside::write(format_args!("{}", summary.text(&crowd.measured, &layout)));
@@ -90,8 +94,8 @@ pub(crate) fn run(
         (Some(reason), _) => Err(reason),
         (_, Some(_)) if !can_run => Err("it could not run; the limit above says why".to_owned()),
         _ if args.manner.forced && crowd.measured.unfinished > 0 => Ok(Outcome::Forced),
-        _ if summary.thresholds.iter().any(|checked| checked.crossed) => Ok(Outcome::Crossed),
-        _ => Ok(Outcome::Ran),
+        _ if summary.is_crossed() => Ok(Outcome::Crossed),
+        _ => summary.is_known().map(|()| Outcome::Ran),
     }
 }
 

@@ -50,6 +50,9 @@ impl Line {
         if args.command != Action::Run {
             return Err("expected 'run' behind the workload".to_owned());
         }
+        if args.workload.is_proof() {
+            return Err(format!("{} is no work for Locust", args.workload.name()));
+        }
         args.check()?;
         args.locust.master.clone_from(&main.master);
         Ok(Line::Statements(Box::new(args)))
@@ -311,6 +314,7 @@ mod tests {
             ("tcp-hold", "--target <PLACE>"),
             ("oltp_point_select prepare --target mysql://a@h/t", "'run'"),
             ("nothing run --target mysql://a@h/t", "nothing"),
+            ("bank run --target mysql://a@h/t", "no work for Locust"),
         ] {
             let error = lines(main_with(&[("Other", words)])).err().unwrap();
             assert!(error.starts_with("--locust-class Other: "), "{error}");

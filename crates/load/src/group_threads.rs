@@ -5,6 +5,7 @@
 
 use crate::group;
 use crate::options::LoadArgs;
+use crate::proof;
 use load_core::allowance::Allowance;
 use load_core::control::{Counted, Gauges, Message, Order, Part, Share};
 use load_core::layout::Layout;
@@ -60,10 +61,11 @@ impl GroupThreads {
                     / f64::from(args.connections),
                 events: events.clone(),
             };
-            let (plan, lua) = (plan.clone(), args.lua.clone());
-            move |mailbox, letters| match lua {
-                Some(program) => load_lua::run_group(plan, &program, share, mailbox, letters),
-                None => group::run(plan, share, mailbox, letters),
+            let (plan, lua, proof) = (plan.clone(), args.lua.clone(), args.proof.clone());
+            move |mailbox, letters| match (lua, proof) {
+                (Some(program), _) => load_lua::run_group(plan, &program, share, mailbox, letters),
+                (None, Some(proof)) => proof::run_group(plan, proof, share, mailbox, letters),
+                (None, None) => group::run(plan, share, mailbox, letters),
             }
         })?;
         Ok(GroupThreads {

@@ -30,6 +30,7 @@ mod output;
 mod output_options;
 mod prepare;
 mod preparing;
+mod proof;
 mod recorded;
 mod report;
 mod script_run;
@@ -53,6 +54,7 @@ pub use load_core::workload::Workload;
 pub use merge::{MergeArgs, run as run_merge};
 pub use options::{Action, LoadArgs};
 pub use output_options::{OutputArgs, When};
+pub use proof::{Data, Finding, Kind, Shown, Verdict};
 pub use recorded::{Histograms, Recorded};
 pub use summary::{Latencies, Outage, Summary};
 pub use sysbench::{ScriptLine, SysbenchArgs, run as run_sysbench, run_script};
@@ -70,7 +72,8 @@ use std::sync::atomic::AtomicBool;
 /// report of what was measured until then.
 ///
 /// The status is 0 when it ran (also with failed statements), 1 when it could not, 2 for bad
-/// options, 3 when it ran and crossed a threshold; the reason is on stderr.
+/// options, 3 when it ran and crossed a threshold or proved the data wrong; the reason is on
+/// stderr.
 #[must_use]
 pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     if let Err(reason) = args.check() {
@@ -85,6 +88,12 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
             fleet::run(Line::Statements(Box::new(args.clone())), stop).map(|()| Outcome::Ran)
         }
         Action::Run => crowd::run(&args.settled(), &mut NoHooks, stop),
+        Action::Prepare if args.workload.is_proof() => crowd::make_plan(args)
+            .and_then(|plan| proof::prepare(args.workload, &plan))
+            .map(|()| Outcome::Ran),
+        Action::Cleanup if args.workload.is_proof() => crowd::make_plan(args)
+            .and_then(|plan| proof::cleanup(args.workload, &plan))
+            .map(|()| Outcome::Ran),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),
@@ -137,7 +146,7 @@ fn status(args: &LoadArgs, result: Result<Outcome, String>) -> ExitCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ran,
-    /// Crossed threshold.
+    /// Crossed threshold, or data that are wrong.
     Crossed,
     /// Statements were left where they were, as a line of sysbench had asked for.
     Forced,

@@ -117,6 +117,9 @@ fn add(all: &mut Summary, run: Summary) -> Result<(), String> {
             run.workload, all.workload
         ));
     }
+    if run.is_proof() {
+        return Err("a proof is of one machine: its clients are all that may write".to_owned());
+    }
     if run.in_time_ms != all.in_time_ms {
         return Err("its --in-time is not that of the first one".to_owned());
     }

@@ -6,15 +6,17 @@
 
 use crate::manner::{Dialect, Manner};
 use crate::output_options::OutputArgs;
+use crate::proof::{self, Proof};
 use clap::{Args, ValueEnum};
 use load_core::layout::Layout;
 use load_core::model::{Loop, ModelArgs};
+use load_core::plan::Plan;
 use load_core::program::Program;
 use load_core::random::{RandArgs, Rows};
 use load_core::tolerance::ToleranceArgs;
 use load_core::transport::{Check, Security, TlsArgs};
 use load_core::workload::catalogue;
-use load_core::workload::{Script, ScriptArgs, Workload};
+use load_core::workload::{PsMode, Script, ScriptArgs, Workload};
 use load_locust::LocustArgs;
 use sql::lex::{Kind, LexMode, Lexer};
 use std::net::IpAddr;
@@ -198,6 +200,10 @@ pub struct LoadArgs {
     /// A script that runs instead of the workload.
     #[arg(skip)]
     pub(crate) lua: Option<Arc<Program>>,
+
+    /// The proof of a run that has begun.
+    #[arg(skip)]
+    pub(crate) proof: Option<Arc<Proof>>,
 }
 
 /// Action of `onramp load`.
@@ -258,6 +264,9 @@ impl LoadArgs {
         if self.lua.is_some() {
             return self.check_script();
         }
+        if self.workload.is_proof() {
+            return self.check_proof();
+        }
         // sysbench lets a range reach past the table's end, however far.
         let is_run = self.command == Action::Run && self.manner.dialect == Dialect::Load;
         self.script
@@ -285,6 +294,48 @@ impl LoadArgs {
             Some((_, option)) => Err(format!("{option} not go with scripts in files")),
             None => Ok(()),
         }
+    }
+
+    /// Refuses options that do not go with a workload that proves data.
+    fn check_proof(&self) -> Result<(), String> {
+        let model = self.model.model(self.connections);
+        let name = self.workload.name();
+        if self.connections > proof::CLIENTS_MAX {
+            let most = proof::CLIENTS_MAX;
+            return Err(format!("{name} takes at most {most} connections"));
+        }
+        let is_for_locust = self.locust.master.is_some() || self.locust.print_locustfile;
+        let wrong = [
+            (self.command == Action::Prewarm, "prewarm"),
+            (
+                model.drive != Loop::Closed,
+                "--rate, --think-time and --active",
+            ),
+            (model.stages.is_some(), "--stages"),
+            (model.lifetime.is_some(), "--lifetime"),
+            (model.give_up.is_some(), "--give-up"),
+            (self.compression, "--compression"),
+            (!self.source_addresses.is_empty(), "--source-addresses"),
+            (!self.report_checkpoints.is_empty(), "--report-checkpoints"),
+            (self.script.db_ps_mode == PsMode::Auto, "--db-ps-mode auto"),
+            (is_for_locust, "--locust-master"),
+        ];
+        match wrong.iter().find(|(is_given, _)| *is_given) {
+            Some((_, what)) => Err(format!("{what}: {name} has no use for it; leave it out")),
+            None => Ok(()),
+        }
+    }
+
+    /// The options with the proof that the workload is, if it is one: its tables are filled anew.
+    ///
+    /// # Errors
+    /// A sentence in the server's words.
+    pub(crate) fn proving(&self, plan: &Plan) -> Result<LoadArgs, String> {
+        let proof = Proof::begin(self.workload, plan)?;
+        Ok(LoadArgs {
+            proof,
+            ..self.clone()
+        })
     }
 
     /// The name of what runs.
@@ -553,6 +604,15 @@ mod tests {
             (
                 "select run --target mysql://a@h/t --init-sql=DO+1;DO+2",
                 "of its own",
+            ),
+            (
+                "bank run --target mysql://a@h/t --connections 1001",
+                "at most 1000",
+            ),
+            ("bank run --target mysql://a@h/t --rate 5", "--rate"),
+            (
+                "bank run --target mysql://a@h/t --locust-master m",
+                "--locust-master",
             ),
         ] {
             let error = parse(line).unwrap_err();

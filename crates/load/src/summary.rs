@@ -13,6 +13,7 @@ mod text;
 mod warnings;
 
 use crate::options::LoadArgs;
+use crate::proof::{Data, Verdict};
 use crate::recorded::{Histograms, Recorded};
 use crate::thresholds::Checked;
 use load_core::errors::{ErrorCount, ErrorTable};
@@ -62,6 +63,7 @@ pub(crate) struct Measured {
     pub(crate) busiest_group_s: f64,
     /// Cores that this program can keep busy.
     pub(crate) cores: f64,
+    pub(crate) proof: Option<Verdict>,
 }
 
 /// Counts after the last checkpoint.
@@ -263,6 +265,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// Results of the thresholds.
     pub thresholds: Vec<Checked>,
+    /// Result of a workload that proves data.
+    proof: Option<Verdict>,
     /// Errors, gaps, and the return to the rate before.
     pub outage: Outage,
     /// Events that arrived in the open loop, in the whole run.
@@ -367,6 +371,7 @@ impl Summary {
             load_busiest_share: share(measured.busiest_group_s, measured.seconds),
             warnings: Vec::new(),
             thresholds: Vec::new(),
+            proof: measured.proof.clone(),
             outage: Outage::of(&measured.steps),
             arrived: measured.sum(|stats| stats.arrived),
             histograms: measured.histograms(&plan.script),
@@ -375,6 +380,29 @@ impl Summary {
         let rules = args.output.fail_if.iter();
         summary.thresholds = rules.map(|rule| rule.check(&summary)).collect();
         summary
+    }
+
+    /// True for a run of a workload that proves data.
+    pub(crate) fn is_proof(&self) -> bool {
+        self.proof.is_some()
+    }
+
+    /// True if a threshold was crossed, or the data are wrong.
+    pub(crate) fn is_crossed(&self) -> bool {
+        let proof = self.proof.as_ref();
+        self.thresholds.iter().any(|checked| checked.crossed)
+            || proof.is_some_and(|proof| proof.data == Data::Wrong)
+    }
+
+    /// True result if all is known that was to be found out.
+    ///
+    /// # Errors
+    /// A sentence that says what is not.
+    pub(crate) fn is_known(&self) -> Result<(), String> {
+        match self.proof.as_ref().and_then(|proof| proof.reason.as_ref()) {
+            Some(reason) => Err(format!("the data are unknown: {reason}")),
+            None => Ok(()),
+        }
     }
 
     /// The JSON.

@@ -13,7 +13,8 @@ use std::str::FromStr;
 const LATENCIES: &str = "\
 mean, min, p50, p75, p90, p95, p99, p99.9, p99.99 or max, of statements or with read., write., \
 other., event., connect. or reconnect. in front";
-const COUNTS: &str = "errors, failed, ignored, gave_up, shed, failed_connects, lost, reconnects";
+const COUNTS: &str = "errors, failed, ignored, gave_up, shed, failed_connects, lost, reconnects, \
+     findings, unanswered";
 const OUTAGE: &str = "first_error, last_error, longest_gap or recovery";
 const RATES: &str = "qps, tps, goodput, connected, load_cpu";
 
@@ -68,6 +69,8 @@ pub(crate) enum Count {
     FailedConnects,
     Lost,
     Reconnects,
+    Findings,
+    Unanswered,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -180,6 +183,8 @@ fn count_named(name: &str) -> Option<Count> {
         "failed_connects" => Count::FailedConnects,
         "lost" => Count::Lost,
         "reconnects" => Count::Reconnects,
+        "findings" => Count::Findings,
+        "unanswered" => Count::Unanswered,
         _ => return None,
     })
 }

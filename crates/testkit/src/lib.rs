@@ -9,7 +9,7 @@
 //!   of a pool can tell of each other, state by state.
 //! - [`real`] starts a private MariaDB, [`onramp`] the program under test; [`guard`] ends both and
 //!   removes their files when the tests are over, however they end. [`terminal`] starts it where it
-//!   has keys and a width.
+//!   has keys and a width. [`proxy`] loses connections, [`crooked`] does wrong to statements.
 //!
 //! Nothing here is part of a program. It fails by panicking, with the reason in words.
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ pub mod actor;
 pub mod certificates;
 pub mod client;
 pub mod conformance;
+pub mod crooked;
 mod frames;
 pub mod fuzz;
 pub mod guard;

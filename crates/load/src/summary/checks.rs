@@ -4,6 +4,7 @@
 //! [`Summary`] it means. A figure of which nothing was measured breaks its rule.
 
 use super::Summary;
+use crate::proof::Verdict;
 use crate::thresholds::{Checked, Count, Kind, Metric, OfOutage, Rate, Threshold};
 
 impl Count {
@@ -12,6 +13,8 @@ impl Count {
         let connects = summary.latencies.connect.count + summary.latencies.reconnect.count;
         let arrived = summary.arrived.max(1);
         let statements = summary.statements;
+        let proof = summary.proof.as_ref();
+        let writes = proof.map_or(0, Verdict::writes);
         match self {
             Count::Errors => (summary.failed_statements + summary.gave_up, statements),
             Count::Failed => (summary.failed_statements, statements),
@@ -21,6 +24,8 @@ impl Count {
             Count::FailedConnects => (summary.failed_connects, connects + summary.failed_connects),
             Count::Lost => (summary.lost_connections, connects),
             Count::Reconnects => (summary.reconnects, connects),
+            Count::Findings => (proof.map_or(0, Verdict::faults), writes),
+            Count::Unanswered => (proof.map_or(0, |proof| proof.unanswered), writes),
         }
     }
 }

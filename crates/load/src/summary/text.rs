@@ -4,6 +4,7 @@
 //! to tell. The JSON has all of it.
 
 use super::{Measured, Summary, share};
+use crate::proof::Verdict;
 use crate::thresholds::Checked;
 use load_core::errors::ErrorCount;
 use load_core::layout::Layout;
@@ -20,6 +21,7 @@ impl Summary {
             self.put_run(&mut lines, measured, layout);
         }
         lines.extend(self.errors.iter().map(ErrorCount::text));
+        lines.extend(self.proof.iter().flat_map(Verdict::lines));
         lines.extend(self.thresholds.iter().map(Checked::text));
         if let Some(limit) = &self.limit {
             lines.push(format!("limit: {limit}"));
@@ -57,6 +59,7 @@ impl Summary {
         lines.extend(self.outage.text());
         self.put_kinds(&mut lines);
         lines.extend(self.errors.iter().map(ErrorCount::text));
+        lines.extend(self.proof.iter().flat_map(Verdict::lines));
         lines.extend(self.thresholds.iter().map(Checked::text));
         if let Some(limit) = &self.limit {
             lines.push(format!("limit: {limit}"));

@@ -35,7 +35,8 @@ fn general() -> String {
         put_table(&mut out, table, "");
     }
     out.push_str("\nScripts:\n");
-    for workload in Workload::value_variants() {
+    let workloads = Workload::value_variants().iter();
+    for workload in workloads.filter(|workload| !workload.is_proof()) {
         put(&mut out, &format!("  {}\n", workload.name()));
     }
     out.push_str("\n'SCRIPT help' lists the options of a script.\n");

@@ -122,9 +122,14 @@ impl Line {
 
     /// The workload of the script's name.
     pub(super) fn workload(&self) -> Option<Workload> {
-        let name = stem(self.script.as_deref()?);
-        Workload::from_str(name, false).ok()
+        workload_named(stem(self.script.as_deref()?))
     }
+}
+
+/// The workload that is sysbench's script of this name.
+fn workload_named(name: &str) -> Option<Workload> {
+    let workload = Workload::from_str(name, false).ok();
+    workload.filter(|workload| !workload.is_proof())
 }
 
 pub(super) const FORM: &str = "[--option=value]... SCRIPT COMMAND";
@@ -138,7 +143,7 @@ fn file_of(script: &str) -> Option<String> {
     if script.contains('/') || script.ends_with(".lua") {
         return Path::new(script).is_file().then(|| script.to_owned());
     }
-    if Workload::from_str(script, false).is_ok() {
+    if workload_named(script).is_some() {
         return None;
     }
     let found = FOLDERS
