@@ -53,6 +53,7 @@ mod long_http2;
 mod long_tls;
 mod long_variables;
 mod lua;
+mod lua_models;
 mod managed;
 mod mariadb_capabilities;
 mod memory;

@@ -18,8 +18,8 @@ use super::interpreter::{Body, Interpreter, Reply, Request};
 use super::rand::Generators;
 use load_core::allowance::Allowance;
 use load_core::arrivals::Arrivals;
-use load_core::control::Gauges;
-use load_core::control::{Counted, Message, Order, Share};
+use load_core::control::{Counted, Gauges, Message, Order, Share};
+use load_core::durations::unit;
 use load_core::errors::{Fault, Phase as Doing, Step};
 use load_core::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use load_core::model::Loop;
@@ -28,6 +28,7 @@ use load_core::pace::Pace;
 use load_core::plan::Plan;
 use load_core::program::Program;
 use load_core::random::Random;
+use load_core::rate_profile::RateProfile;
 use load_core::stats::{Class, Stats, Tally};
 use load_core::timers::Timers;
 use load_core::transport::Transport;
@@ -48,6 +49,8 @@ const STEPS_PER_TURN: usize = 256;
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 /// Interval at which the flag that ends a command early is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Interval at which the number of users is adjusted while it changes.
+const STAGE_STEP: Duration = Duration::from_millis(10);
 /// Values of one execution.
 const VALUES_MAX: usize = 65_535;
 /// Numbers of errors that a client library has for a connection that is gone.
@@ -62,7 +65,7 @@ enum Phase {
     Starting,
     /// Waits until all have started.
     Ready,
-    /// Waits for an event to arrive.
+    /// Waits for an event to arrive, for its turn, or for the end of its pause.
     Idle,
     /// Runs an event.
     Busy,
@@ -92,6 +95,8 @@ struct User {
     /// Numbers of both that were handed over at the last checkpoint.
     marked: (u64, Duration),
     event_at: Time,
+    /// True if it ends because there are to be fewer users.
+    is_surplus: bool,
 }
 
 /// A connection's place, which stays when the connection is opened again.
@@ -134,12 +139,18 @@ pub struct Stage {
     events: Arc<Allowance>,
     arrivals: Option<Arrivals>,
     idle: VecDeque<u32>,
+    /// Users that run an event at a time, where not all may.
+    active: Option<u32>,
+    /// Random numbers of pauses.
+    pauses: Random,
     /// Users by where they stand.
     ready: u32,
     busy: u32,
     ended: u32,
-    /// Number of users that have to end with the event that they are in.
+    /// Number of users that have to end with the event that they are in; of those that have been
+    /// told so and have not ended.
     surplus: u32,
+    leaving: u32,
     /// Users that have ended and may begin again.
     vacant: Vec<u32>,
     /// Reason for which the run cannot go on.
@@ -149,6 +160,8 @@ pub struct Stage {
 #[derive(Clone, Copy, Debug)]
 enum Wake {
     User(u32),
+    /// End of a user's pause.
+    Event(u32),
     Dial(u32),
 }
 
@@ -177,6 +190,7 @@ impl Stage {
         part: (u32, u32),
         events: Arc<Allowance>,
     ) -> Result<Stage, String> {
+        let seed = plan.seed;
         let generators = Generators::new(
             program.shape,
             plan.seed,
@@ -198,6 +212,7 @@ impl Stage {
                     busy: Duration::ZERO,
                     marked: (0, Duration::ZERO),
                     event_at: Time(0),
+                    is_surplus: false,
                 })
                 .collect(),
             clients: Slots::with_capacity(count as usize),
@@ -214,10 +229,13 @@ impl Stage {
             events,
             arrivals: None,
             idle: VecDeque::new(),
+            active: None,
+            pauses: Random::new(seed, u64::MAX - u64::from(part.0)),
             ready: 0,
             busy: 0,
             ended: 0,
             surplus: 0,
+            leaving: 0,
             vacant: Vec::new(),
             fatal: None,
         })
@@ -274,9 +292,10 @@ impl Stage {
     /// Works on what is due besides events of sockets.
     fn turn(&mut self) {
         let now = Time::now();
-        while let Some((_, wake)) = self.timers.take(now) {
+        while let Some((due, wake)) = self.timers.take(now) {
             match wake {
                 Wake::User(user) => self.going.push_back((user, Reply::Nothing)),
+                Wake::Event(user) => self.end_pause(user, due, now),
                 Wake::Dial(line) => self.dialling.push_back(line),
             }
         }
@@ -288,6 +307,7 @@ impl Stage {
             };
             self.go_on(user, reply);
         }
+        self.give_turns(now);
         while self.has_room() {
             let Some(line) = self.dialling.pop_front() else {
                 break;
@@ -409,7 +429,10 @@ impl Stage {
             }
             Request::Returned => {
                 self.set_phase(user, Phase::Ended);
-                if self.plan.ordered_users.is_some() {
+                let one = self.users.get_mut(user as usize);
+                let is_surplus = one.is_some_and(|one| std::mem::take(&mut one.is_surplus));
+                self.leaving -= u32::from(is_surplus);
+                if is_surplus || self.plan.ordered_users.is_some() {
                     self.vacate(user);
                 }
                 None
@@ -436,16 +459,27 @@ impl Stage {
         self.vacant.push(user);
     }
 
-    /// Ends this many users, each with the event that it is in; those that wait for one end now.
+    /// Ends this many users, those that end already among them, each with the event that it is in;
+    /// those that wait for one end now.
     fn end_some(&mut self, surplus: u32) {
-        self.surplus = surplus;
+        self.surplus = surplus.saturating_sub(self.leaving);
         while self.surplus > 0 {
             let Some(user) = self.idle.pop_front() else {
                 return;
             };
-            self.surplus -= 1;
-            self.going.push_back((user, Reply::Yes(false)));
+            let no = self.no_more(user);
+            self.going.push_back((user, no));
         }
+    }
+
+    /// Answer to one of the users that are too many.
+    fn no_more(&mut self, user: u32) -> Reply {
+        self.surplus -= 1;
+        if let Some(one) = self.users.get_mut(user as usize) {
+            one.is_surplus = true;
+            self.leaving += 1;
+        }
+        Reply::Yes(false)
     }
 
     /// Ends the run for an error that the script did not catch.
@@ -459,7 +493,8 @@ impl Stage {
     /// Ends a user's event, if it ran one; begins another.
     fn next(&mut self, user: u32) -> Option<Reply> {
         let now = Time::now();
-        if self.phase(user) == Phase::Busy {
+        let is_first = self.phase(user) != Phase::Busy;
+        if !is_first {
             let one = self.users.get_mut(user as usize)?;
             let took = now.since(one.event_at);
             one.events += 1;
@@ -469,11 +504,29 @@ impl Stage {
         }
         self.set_phase(user, Phase::Idle);
         if self.surplus > 0 {
-            self.surplus -= 1;
+            return Some(self.no_more(user));
+        }
+        if !self.running || self.events.is_used_up() && self.arrivals.is_none() {
             return Some(Reply::Yes(false));
         }
-        if !self.running {
-            return Some(Reply::Yes(false));
+        match self.plan.model.drive {
+            Loop::Active(_) => {
+                self.idle.push_back(user);
+                return None;
+            }
+            Loop::Thinking(spread) => {
+                let pause = spread.draw(&mut self.pauses);
+                // The first pauses are cut at a random place, so that not all end at once.
+                let share = if is_first {
+                    unit(&mut self.pauses)
+                } else {
+                    1.0
+                };
+                let due = now + pause.mul_f64(share);
+                self.timers.add(due, Wake::Event(user));
+                return None;
+            }
+            Loop::Closed | Loop::Open { .. } => {}
         }
         let start = match &mut self.arrivals {
             None if self.events.take(1) == 1 => now,
@@ -496,6 +549,41 @@ impl Stage {
             one.event_at = start;
         }
         self.set_phase(user, Phase::Busy);
+    }
+
+    /// Begins the event of a user whose pause is over. One that was told to end has no pause.
+    fn end_pause(&mut self, user: u32, due: Time, now: Time) {
+        if self.phase(user) != Phase::Idle || !self.running {
+            return;
+        }
+        let reply = match self.surplus {
+            0 if self.events.take(1) == 1 => {
+                self.stats.lag.record(now.since(due));
+                self.begin_event(user, due);
+                Reply::Yes(true)
+            }
+            0 => Reply::Yes(false),
+            _ => self.no_more(user),
+        };
+        self.going.push_back((user, reply));
+    }
+
+    /// Begins events of as many users as may run one, the one that has rested longest first.
+    fn give_turns(&mut self, now: Time) {
+        if self.active.is_some() && self.events.is_used_up() {
+            return self.release_idle();
+        }
+        while self.active.is_some_and(|active| self.busy < active) && self.running {
+            let Some(user) = self.idle.pop_front() else {
+                return;
+            };
+            if self.events.take(1) == 0 {
+                self.going.push_back((user, Reply::Yes(false)));
+                continue;
+            }
+            self.begin_event(user, now);
+            self.going.push_back((user, Reply::Yes(true)));
+        }
     }
 
     fn take_arrivals(&mut self, now: Time) {
@@ -529,6 +617,9 @@ impl Stage {
     /// Starts the events of all.
     fn start(&mut self, share: &Share) {
         self.running = true;
+        if let Loop::Active(active) = self.plan.model.drive {
+            self.active = Some(share.part.of(active));
+        }
         if let Loop::Open {
             rate,
             gaps,
@@ -543,13 +634,14 @@ impl Stage {
             arrivals.start(Time::now(), offset);
             self.arrivals = Some(arrivals);
         }
-        self.release_ready();
+        self.release(Phase::Ready, || Reply::Nothing);
     }
 
-    fn release_ready(&mut self) {
+    /// Lets users of a phase go on.
+    fn release(&mut self, phase: Phase, reply: fn() -> Reply) {
         for user in (0u32..).take(self.users.len()) {
-            if self.phase(user) == Phase::Ready {
-                self.going.push_back((user, Reply::Nothing));
+            if self.phase(user) == phase {
+                self.going.push_back((user, reply()));
             }
         }
     }
@@ -562,7 +654,10 @@ impl Stage {
             arrivals.stop();
         }
         self.release_idle();
-        self.release_ready();
+        if let Loop::Thinking(_) = self.plan.model.drive {
+            self.release(Phase::Idle, || Reply::Yes(false));
+        }
+        self.release(Phase::Ready, || Reply::Nothing);
     }
 
     // Connections ---------------------------------------------------------------------------------
@@ -926,6 +1021,9 @@ struct Group {
     mailbox: Mailbox<Order>,
     letters: SyncSender<Message>,
     reached: Milestone,
+    /// Start of the events, and the seconds since then for which the stages have been followed.
+    began: Option<Time>,
+    staged_s: f64,
     /// Moment to end at, once told to stop.
     end: Option<Time>,
 }
@@ -957,8 +1055,12 @@ impl Turns for Group {
             true if self.stage.has_room() => self.pace.due(now),
             _ => Time::NEVER,
         };
+        let stage = match self.has_stages_left() {
+            true => now + STAGE_STEP,
+            false => Time::NEVER,
+        };
         let end = self.end.unwrap_or(Time::NEVER);
-        self.stage.deadline().min(birth).min(end)
+        self.stage.deadline().min(birth).min(stage).min(end)
     }
 
     fn obey(&mut self) {
@@ -970,6 +1072,7 @@ impl Turns for Group {
     }
 
     fn turn(&mut self) {
+        self.follow_stages();
         self.begin_some();
         self.stage.turn();
     }
@@ -988,13 +1091,12 @@ impl Turns for Group {
             self.reached = Milestone::Finished;
             self.tell(Message::Fatal(reason));
         }
-        let all = self.share.connections;
-        let are_settled = self.born == all && self.stage.ready + self.stage.ended == all;
+        let are_settled = !self.may_begin() && self.stage.ready + self.stage.ended == self.born;
         if self.reached == Milestone::Opening && are_settled {
             self.reached = Milestone::Settled;
             self.tell(Message::Settled);
         }
-        let are_over = self.stage.running && self.stage.ended == all;
+        let are_over = self.stage.running && self.alive() == 0 && !self.has_more();
         if self.reached == Milestone::Settled && are_over {
             self.reached = Milestone::Finished;
             self.tell(Message::Finished);
@@ -1024,9 +1126,12 @@ impl Group {
         Ok(Group {
             number: share.part.group as usize,
             pace: Pace::new(share.connects_per_second, stage.net.now()),
-            allowed: match stage.plan.ordered_users {
-                Some(users) => share.part.of(users),
-                None => share.connections,
+            allowed: match (stage.plan.ordered_users, &stage.plan.model) {
+                (Some(users), _) => share.part.of(users),
+                (None, model) if model.stages.is_some() => {
+                    share.part.of(model.wanted(0.0, share.part.connections))
+                }
+                _ => share.connections,
             },
             stage,
             share,
@@ -1035,6 +1140,8 @@ impl Group {
             mailbox,
             letters,
             reached: Milestone::Opening,
+            began: None,
+            staged_s: 0.0,
             end: None,
         })
     }
@@ -1062,16 +1169,51 @@ impl Group {
         self.born - self.stage.ended
     }
 
-    /// True if there may be more users, and one is left to begin.
+    /// True if there may be more users now, and one is left to begin.
     fn may_begin(&self) -> bool {
+        self.has_more() && self.alive() < self.allowed
+    }
+
+    /// True if a user is left to begin, now or later, and an event for it.
+    fn has_more(&self) -> bool {
         let is_any = self.born < self.share.connections || !self.stage.vacant.is_empty();
-        is_any && self.alive() < self.allowed
+        is_any && !self.stage.events.is_used_up()
+    }
+
+    /// True until the last stage has been followed, however late that is.
+    fn has_stages_left(&self) -> bool {
+        let plan = &self.stage.plan;
+        let stages = plan.model.stages.as_ref();
+        let stages = stages.filter(|_| plan.ordered_users.is_none());
+        let end = stages.map(RateProfile::end);
+        self.began.is_some() && end.is_some_and(|end| self.staged_s <= end)
+    }
+
+    /// Lets as many users be there as the stages want now.
+    fn follow_stages(&mut self) {
+        let Some(began) = self.began.filter(|_| self.has_stages_left()) else {
+            return;
+        };
+        self.staged_s = Time::now().since(began).as_secs_f64();
+        let all = self.share.part.connections;
+        let wanted = self.stage.plan.model.wanted(self.staged_s, all);
+        self.allow(wanted);
+    }
+
+    /// Lets so many users of all groups be there.
+    fn allow(&mut self, users: u32) {
+        self.allowed = self.share.part.of(users);
+        let surplus = self.alive().saturating_sub(self.allowed);
+        self.stage.end_some(surplus);
     }
 
     fn follow_orders(&mut self) {
         for order in self.mailbox.take() {
             match order {
-                Order::Start => self.stage.start(&self.share),
+                Order::Start => {
+                    self.began = Some(Time::now());
+                    self.stage.start(&self.share);
+                }
                 Order::Report => {
                     let counted = self.counted();
                     self.tell(Message::Counted(counted));
@@ -1085,11 +1227,7 @@ impl Group {
                     self.stage.stats = Stats::default();
                     self.stage.tally();
                 }
-                Order::Users(users) => {
-                    self.allowed = self.share.part.of(users);
-                    let surplus = self.alive().saturating_sub(self.allowed);
-                    self.stage.end_some(surplus);
-                }
+                Order::Users(users) => self.allow(users),
                 // What there is to see is looked at in every turn.
                 Order::Look => {}
                 Order::Stop(end) => {

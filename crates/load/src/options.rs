@@ -277,14 +277,11 @@ impl LoadArgs {
         Ok(())
     }
 
-    /// Refuses options that do not go with a script in a file: it decides itself when its
-    /// connections wait and live.
+    /// Refuses options that do not go with a script in a file: it decides itself how long its
+    /// connections live.
     fn check_script(&self) -> Result<(), String> {
         let model = self.model.model(self.connections);
-        let is_open_or_closed = matches!(model.drive, Loop::Closed | Loop::Open { .. });
         let wrong = [
-            (!is_open_or_closed, "--active and --think-time do"),
-            (model.stages.is_some(), "--stages does"),
             (model.lifetime.is_some(), "--lifetime does"),
             (model.give_up.is_some(), "--give-up does"),
             (!self.init_sql.is_empty(), "--init-sql does"),

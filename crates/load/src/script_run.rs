@@ -97,7 +97,7 @@ fn run(
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, String> {
     call(stage, "init", stop)?;
-    let mut args = args.clone();
+    let mut args = args.settled();
     args.lua = Some(Arc::new(program));
     if args.locust.master.is_some() {
         fleet::run(Line::Statements(Box::new(args)), stop)?;

@@ -179,7 +179,7 @@ mod tests {
         assert!(parse("oltp_point_select run --target mysql://a@h/t").is_none());
         for (line, expected) in [
             (
-                "a.lua run --target mysql://a@h/t --active 5 --threads 9",
+                "a.lua run --target mysql://a@h/t --lifetime 5 --threads 9",
                 "scripts",
             ),
             ("a.lua run run --target mysql://a@h/t", "one word too many"),
