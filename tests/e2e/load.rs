@@ -126,7 +126,8 @@ fn errors_stand_by_number_in_the_servers_words() {
         return;
     };
     let ran = place.load("select run --connections 2 --events 10 --time 0");
-    assert_eq!(ran.status.code(), Some(0), "the run went on: {ran:?}");
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    says(&ran.stderr, "onramp load: no statement succeeded");
     let json = place.json();
     assert_eq!(
         (&json["failed_statements"], &json["statements"]),

@@ -95,7 +95,7 @@ pub(crate) fn run(
         (_, Some(_)) if !can_run => Err("it could not run; the limit above says why".to_owned()),
         _ if args.manner.forced && crowd.measured.unfinished > 0 => Ok(Outcome::Forced),
         _ if summary.is_crossed() => Ok(Outcome::Crossed),
-        _ => summary.is_known().map(|()| Outcome::Ran),
+        _ => summary.check_success().map(|()| Outcome::Ran),
     }
 }
 

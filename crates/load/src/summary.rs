@@ -25,6 +25,7 @@ use load_core::stats::{Class, Stats, Tally};
 use load_core::steps::Step;
 use load_core::workload::Script;
 use measure::Histogram;
+use measure::process::bytes_each;
 pub use outage::Outage;
 use serde::{Deserialize, Serialize};
 use wire::dsn::Dsn;
@@ -229,8 +230,9 @@ pub struct Summary {
     pub drained_statements: u64,
     /// Statements that had no reply when waiting for them ended.
     pub unfinished_statements: u64,
-    /// Resident memory that each idle connection added.
-    pub rss_bytes_per_connection: u64,
+    /// Resident memory that each idle connection added; null where they are too few to tell it
+    /// from that of the program.
+    pub rss_bytes_per_connection: Option<u64>,
     /// Threads that held the connections.
     pub groups: u32,
     /// Statements that succeeded in time, each second of the measured time.
@@ -322,9 +324,6 @@ impl Summary {
         };
         let failed = measured.sum(|stats| stats.failed);
         let ignored = measured.sum(|stats| stats.ignored);
-        let grown = measured
-            .rss_idle_bytes
-            .saturating_sub(measured.rss_before_bytes);
         let mut summary = Summary {
             connections: args.connections,
             connected: measured.connected,
@@ -354,7 +353,11 @@ impl Summary {
             reconnects: measured.sum(|stats| stats.reconnects),
             drained_statements: measured.drain.successes(),
             unfinished_statements: measured.unfinished,
-            rss_bytes_per_connection: grown.checked_div(measured.connected).unwrap_or(0),
+            rss_bytes_per_connection: bytes_each(
+                measured.rss_before_bytes,
+                measured.rss_idle_bytes,
+                measured.connected,
+            ),
             groups: layout.groups,
             goodput_per_s: rate(measured.window.in_time),
             in_time_ms: plan.model.in_time.map(|time| time.as_secs_f64() * 1e3),
@@ -394,11 +397,15 @@ impl Summary {
             || proof.is_some_and(|proof| proof.data == Data::Wrong)
     }
 
-    /// True result if all is known that was to be found out.
+    /// Checks that the run has shown something.
     ///
     /// # Errors
-    /// A sentence that says what is not.
-    pub(crate) fn is_known(&self) -> Result<(), String> {
+    /// A sentence that says why it has not.
+    pub(crate) fn check_success(&self) -> Result<(), String> {
+        let failed = self.failed_statements + self.ignored_errors + self.gave_up;
+        if self.statements > 0 && self.statements == failed {
+            return Err("no statement succeeded; the errors above say why".to_owned());
+        }
         match self.proof.as_ref().and_then(|proof| proof.reason.as_ref()) {
             Some(reason) => Err(format!("the data are unknown: {reason}")),
             None => Ok(()),

@@ -90,6 +90,16 @@ fn unexpected(path: &str, what: &str, found: &str) -> io::Error {
     ))
 }
 
+/// Connections whose memory can be told from what a program takes at its start.
+const TELLING_CONNECTIONS: u64 = 1_000;
+
+/// Memory that each of so many connections added; `None` where they are too few to tell.
+#[must_use]
+pub fn bytes_each(before: u64, after: u64, connections: u64) -> Option<u64> {
+    let grown = after.saturating_sub(before);
+    (connections >= TELLING_CONNECTIONS).then(|| grown / connections)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +136,13 @@ mod tests {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 1 0 99";
         assert_eq!(cpu_ticks(stat), Some(300));
         assert_eq!(cpu_ticks("7 (a"), None);
+    }
+
+    #[test]
+    fn the_memory_of_a_connection_is_told_of_many() {
+        let most = TELLING_CONNECTIONS;
+        assert_eq!(bytes_each(1_000, 201_000, most), Some(200));
+        assert_eq!(bytes_each(1_000, 201_000, most - 1), None);
+        assert_eq!(bytes_each(201_000, 1_000, most), Some(0));
     }
 }

@@ -80,8 +80,7 @@ fn run_args(args: &LongArgs, stop: &AtomicBool) -> Result<(), String> {
     summary.ramped(&group_threads.total, group_threads.elapsed());
     if group_threads.failure.is_none() && summary.connected > 0 {
         let rss = process::own().map_or(0, |sample| sample.rss_bytes);
-        summary.rss_bytes_per_connection =
-            rss.saturating_sub(rss_before) as f64 / summary.connected as f64;
+        summary.rss_bytes_per_connection = process::bytes_each(rss_before, rss, summary.connected);
         group_threads.order(Order::Start);
         group_threads.hold(swarm, &words, time, stop);
     }

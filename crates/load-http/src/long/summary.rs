@@ -129,7 +129,7 @@ pub(super) struct Summary {
     connect_latency: Latency,
     errors: Vec<ErrorCount>,
     groups: u32,
-    pub(super) rss_bytes_per_connection: f64,
+    pub(super) rss_bytes_per_connection: Option<u64>,
     load_rss_bytes: u64,
     load_cpu_s: f64,
     #[serde(skip)]
@@ -169,7 +169,7 @@ impl Summary {
             connect_latency: Latency::default(),
             errors: Vec::new(),
             groups: layout.groups,
-            rss_bytes_per_connection: 0.0,
+            rss_bytes_per_connection: None,
             load_rss_bytes: 0,
             load_cpu_s: 0.0,
             before: 0,
@@ -304,11 +304,13 @@ impl Summary {
     }
 
     fn generator_text(&self) -> String {
+        let each = self.rss_bytes_per_connection;
+        let each = each.map(|bytes| format!("{bytes} bytes for each connection, "));
         format!(
-            "{:.1} s of CPU, {:.1} MiB, {:.0} bytes for each connection, {} groups",
+            "{:.1} s of CPU, {:.1} MiB, {}{} groups",
             self.load_cpu_s,
             self.load_rss_bytes as f64 / f64::from(1 << 20),
-            self.rss_bytes_per_connection,
+            each.unwrap_or_default(),
             self.groups
         )
     }

@@ -92,9 +92,36 @@ fn rates_are_of_the_window_and_latencies_of_everything() {
     assert_eq!((summary.statements, summary.failed_statements), (102, 1));
     assert_eq!(
         (summary.rss_bytes_per_connection, summary.load_rss_bytes),
-        (200, 4_000)
+        (None, 4_000)
     );
     assert_eq!(summary.limit, None);
+}
+
+#[test]
+fn the_memory_of_a_connection_is_told_of_many() {
+    for (connected, bytes) in [(10, None), (1_000, Some(200))] {
+        let measured = Measured {
+            connected,
+            rss_idle_bytes: 201_000,
+            ..full()
+        };
+        let summary = summary(&measured);
+        assert_eq!(summary.rss_bytes_per_connection, bytes);
+        let told = summary.text(&measured, &LAYOUT).contains("for each idle");
+        assert_eq!(told, bytes.is_some());
+    }
+}
+
+#[test]
+fn a_run_in_which_nothing_succeeded_has_failed() {
+    assert_eq!(summary(&full()).check_success(), Ok(()));
+    assert_eq!(summary(&Measured::default()).check_success(), Ok(()));
+    let mut measured = Measured::default();
+    measured
+        .window
+        .failed(Fault::ended("during a statement"), true, None);
+    let failed = summary(&measured).check_success();
+    assert!(failed.unwrap_err().contains("no statement succeeded"));
 }
 
 #[test]

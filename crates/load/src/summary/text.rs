@@ -97,15 +97,16 @@ impl Summary {
         }
         lines.extend(self.outage.text());
         self.put_kinds(lines);
+        let each = self.rss_bytes_per_connection;
+        let each = each.map(|bytes| format!(", {bytes} bytes for each idle connection"));
         lines.push(format!(
-            "this generator: {:.1} s of CPU in {:.1} s ({:.0} % of {} cores), {:.1} MiB, \
-             {} bytes for each idle connection",
+            "this generator: {:.1} s of CPU in {:.1} s ({:.0} % of {} cores), {:.1} MiB{}",
             self.load_cpu_s,
             self.duration_s,
             self.load_cpu_share * 100.0,
             layout.usable_cores(),
             self.load_rss_bytes as f64 / f64::from(1 << 20),
-            self.rss_bytes_per_connection
+            each.unwrap_or_default()
         ));
         let warnings = self.warnings.iter();
         lines.extend(warnings.map(|warning| format!("warning: {warning}")));
