@@ -640,3 +640,51 @@ fn an_outage_is_told_in_tenths_of_a_second() {
         says(&page, &format!("{gap:.1} s without an answer"));
     }
 }
+
+/// Each side's table is in its own schema: a statement that went elsewhere would fail.
+#[test]
+fn reads_and_writes_go_to_servers_of_their_own() {
+    let (Some(place), Some(reads)) = (Place::new("writes"), Place::new("reads")) else {
+        return;
+    };
+    let mut admin = place.real.admin();
+    admin.must("CREATE TABLE load_writes.written (id INT)");
+    admin.must("CREATE TABLE load_reads.readable (id INT)");
+    let json = place.file("result.json");
+    let ran = run(
+        binary(),
+        &[
+            "load",
+            "statements",
+            "run",
+            "--target",
+            &place.target,
+            "--read-target",
+            &reads.target,
+            "--json",
+            &json,
+            "--connections=8",
+            "--read-connections=6",
+            "--events=400",
+            "--time=0",
+            "--statement=SELECT COUNT(*) FROM readable",
+            "--statement=INSERT INTO written VALUES (1)",
+        ],
+        LIMIT,
+    );
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    says(&ran.stderr, ", 6 of them to 127.0.0.1:");
+    let json = place.json();
+    assert_eq!(json["failed_statements"], 0, "{json:#}");
+    let written = admin.value("SELECT COUNT(*) FROM load_writes.written");
+    let written: u64 = written.parse().unwrap();
+    assert!((1..400).contains(&written), "{written}");
+    let by_statement = json["by_statement"].as_array().unwrap();
+    let counts: Vec<_> = by_statement
+        .iter()
+        .map(|one| one["count"].as_u64())
+        .collect();
+    assert_eq!(counts, [Some(written), Some(400 - written)], "{json:#}");
+    says(json["target"].as_str().unwrap(), "; reads: mysql://app@");
+    assert!(!json.to_string().contains("app:app"), "{json:#}");
+}

@@ -17,7 +17,7 @@ mod text;
 
 use crate::random::Random;
 use clap::ValueEnum;
-pub use options::{PsMode, ScriptArgs};
+pub use options::{OwnStatement, PsMode, ScriptArgs};
 pub use script::{Script, Verb};
 pub use text::{put_number, put_row_values};
 

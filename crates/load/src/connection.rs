@@ -186,7 +186,11 @@ impl Connection {
     /// Begins an event of which `start` is the intended start.
     pub(crate) fn begin(&mut self, context: &mut Context, start: Time) -> Result<(), Fault> {
         self.event = Event::default();
-        if let Some(rows) = context.plan.script.rows_of_next(self.slot.made) {
+        if let Some(rows) = context
+            .plan
+            .script_of(self.slot.index)
+            .rows_of_next(self.slot.made)
+        {
             Script::begin_bulk(&mut self.event, 1 + context.take_events(rows - 1));
         }
         self.slot.event_at = start;
@@ -196,7 +200,11 @@ impl Connection {
 
     /// Begins the event again that was given up before the connection was reopened.
     pub(crate) fn repeat(&mut self, context: &mut Context) -> Result<(), Fault> {
-        if let Some(rows) = context.plan.script.rows_of_next(self.slot.made) {
+        if let Some(rows) = context
+            .plan
+            .script_of(self.slot.index)
+            .rows_of_next(self.slot.made)
+        {
             Script::begin_bulk(&mut self.event, rows);
         }
         self.next_statement(context, self.slot.asked_at)
@@ -331,7 +339,12 @@ impl Connection {
         };
         let mut out = std::mem::take(&mut context.out);
         out.clear();
-        let progress = login.on_packet(&context.plan.credentials.account(), seq, payload, &mut out);
+        let progress = login.on_packet(
+            &context.plan.credentials_of(self.slot.index).account(),
+            seq,
+            payload,
+            &mut out,
+        );
         let result = match &progress {
             Ok(Progress::Waits) => self.send(context, &out),
             _ => Ok(()),
@@ -358,7 +371,7 @@ impl Connection {
                 return Err(Fault::protocol(what.to_owned()));
             }
             Step::Prepared(prepared) => {
-                if let Some(key) = context.plan.script.key(&self.event) {
+                if let Some(key) = context.plan.script_of(self.slot.index).key(&self.event) {
                     let known = self.prepared.get_or_insert_default();
                     known.insert(key, prepared.id);
                 }
@@ -391,7 +404,7 @@ impl Connection {
         };
         match (outcome, again) {
             (Outcome::Succeeded(class), again) => {
-                let verb = context.plan.script.verb(&self.event);
+                let verb = context.plan.script_of(self.slot.index).verb(&self.event);
                 let class = match context.plan.counts_by_text && again.is_none() {
                     true => context.stats.class_by_verb(verb),
                     false => class,
@@ -399,8 +412,8 @@ impl Connection {
                 let (took, in_time) = (now.since(self.sent_at), context.plan.model.in_time);
                 context.stats.succeeded(class, took, in_time);
                 context.stats.steps.answered(now);
-                if context.plan.script.is_mixed() && again.is_none() {
-                    let statement = context.plan.script.number_of(&self.event);
+                if context.plan.is_mixed() && again.is_none() {
+                    let statement = context.plan.number_of(self.slot.index, &self.event);
                     context.stats.succeeded_with(statement, took);
                 }
                 match again {
@@ -418,14 +431,19 @@ impl Connection {
                 if matches!(self.state, State::Preparing) && preparing::is_refusal(&fault) =>
             {
                 // It goes as text, then; that it did stands among the errors.
-                let number = context.plan.script.number_of(&self.event);
+                let number = context.plan.number_of(self.slot.index, &self.event);
                 context.refusals.note(fault.code, number, now);
                 context.stats.errors.count(Phase::Statement, fault);
                 self.send_statement(context, now)
             }
             (Outcome::Failed(fault), None) => {
                 let again = context.failed(fault, now.since(self.sent_at));
-                if context.running && context.plan.script.in_transaction(&self.event) {
+                if context.running
+                    && context
+                        .plan
+                        .script_of(self.slot.index)
+                        .in_transaction(&self.event)
+                {
                     self.become_state(context, State::RollingBack { again });
                     put_command(&mut context.out, Command::Query, |out| {
                         out.extend_from_slice(b"ROLLBACK");
@@ -464,7 +482,7 @@ impl Connection {
     /// Sends the event's next statement, which was to be sent `now`; where the event is over counts
     /// it and begins another.
     fn next_statement(&mut self, context: &mut Context, now: Time) -> Result<(), Fault> {
-        let script = &context.plan.script;
+        let script = context.plan.script_of(self.slot.index);
         if !script.advance(&mut self.event, &mut self.slot.draw()) {
             self.count_event(context, now);
             return self.begin_event(context, now);
@@ -480,12 +498,13 @@ impl Connection {
             self.rest(context);
             return Ok(());
         }
-        let (plan, event, mut draw) = (&context.plan, &mut self.event, self.slot.draw());
-        let script = &plan.script;
+        let (plan, index) = (&context.plan, self.slot.index);
+        let (script, event) = (plan.script_of(index), &mut self.event);
+        let mut draw = self.slot.draw();
         let key = script.key(event);
         let id = key.and_then(|key| self.prepared.as_ref()?.id(key));
         let (command, shape, state) = match (key, id) {
-            (Some(_), None) if context.refusals.allow(script.number_of(event), now) => {
+            (Some(_), None) if context.refusals.allow(plan.number_of(index, event), now) => {
                 (Command::StmtPrepare, ReplyShape::Prepared, State::Preparing)
             }
             (Some(_), Some(_)) => (Command::StmtExecute, ReplyShape::Results, State::Executing),
@@ -503,7 +522,7 @@ impl Connection {
     /// Counts an event that has run to its end. One that is many rows counts as many events, and
     /// all but the last have cost nothing.
     fn count_event(&mut self, context: &mut Context, now: Time) {
-        let weight = context.plan.script.weight(&self.event);
+        let weight = context.plan.script_of(self.slot.index).weight(&self.event);
         let latency = now.since(self.slot.event_at);
         context.stats.events += u64::from(weight);
         for _ in 1..weight {
@@ -512,7 +531,10 @@ impl Connection {
         context.stats.event_latency.record(latency);
         self.slot.events += weight;
         self.slot.busy += latency;
-        self.is_leaving |= context.plan.script.ends_life(self.slot.events);
+        self.is_leaving |= context
+            .plan
+            .script_of(self.slot.index)
+            .ends_life(self.slot.events);
     }
 
     /// Rests, nothing more being asked of the server for now, so that there is nothing to be asked

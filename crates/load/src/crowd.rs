@@ -17,7 +17,7 @@ use crate::summary::{Measured, Rest, Summary};
 use load_core::control::Order;
 use load_core::layout::Layout;
 use load_core::login::Credentials;
-use load_core::plan::Plan;
+use load_core::plan::{Plan, Side};
 use load_core::ports::{self, Sources};
 use load_core::series::Point;
 use load_core::stats::Stats;
@@ -153,6 +153,27 @@ impl Clock {
 }
 
 pub(crate) fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
+    let Some((reading, writing)) = args.sides() else {
+        return plan_of(args);
+    };
+    let side = plan_of(&reading)?;
+    let mut plan = plan_of(&writing)?;
+    plan.sources = Sources::choose(
+        farthest(&plan.address, std::slice::from_ref(&side.address)),
+        args.connections,
+        &args.source_addresses,
+        ports::local_range(),
+    );
+    plan.read = Some(Side {
+        script: side.script,
+        credentials: side.credentials,
+        address: side.address,
+        share: (reading.connections, args.connections),
+    });
+    Ok(plan)
+}
+
+fn plan_of(args: &LoadArgs) -> Result<Plan, String> {
     let address = resolve(&args.target)?;
     let given = &args.source_addresses;
     let more_addresses = resolve_all(&args.more_targets())?;
@@ -176,6 +197,7 @@ pub(crate) fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         init_sql: args.init_sql.clone(),
         sources: Sources::choose(server, each, given, ports::local_range()),
         more_addresses,
+        read: None,
         address,
         connect_timeout: Duration::from_secs(args.connect_timeout),
         connects_in_flight: args.connects_in_flight(),
@@ -224,10 +246,17 @@ fn opening_line(args: &LoadArgs, plan: &Plan, layout: &Layout) -> String {
         [only] => format!("; from {only}"),
         [first, .., last] => format!("; from {first} to {last}: {}", plan.sources.arithmetic()),
     };
-    let more = match plan.more_addresses.len() {
+    let mut more = match plan.more_addresses.len() {
         0 => String::new(),
         more => format!(" and, in turn, {more} more"),
     };
+    if let (Some(side), Some(target)) = (&plan.read, &args.read_target) {
+        more = format!(
+            "{more}, {} of them to {} for reads",
+            side.share.0,
+            target.place()
+        );
+    }
     format!(
         "{} connections to {}{more} in {}{sources}",
         args.connections,

@@ -203,8 +203,8 @@ impl Statements {
         let plan = Arc::new(crowd::make_plan(args)?);
         let group_threads = GroupThreads::start(args, &plan, &args.layout())?;
         group_threads.order(Order::Start);
-        let titles = match plan.script.is_mixed() {
-            true => plan.script.titles().map(str::to_owned).collect(),
+        let titles = match plan.is_mixed() {
+            true => plan.titles().map(str::to_owned).collect(),
             false => Vec::new(),
         };
         Ok(Statements {

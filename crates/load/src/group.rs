@@ -257,6 +257,8 @@ impl Group {
         };
         let (was_opening, was_busy) = (connection.is_opening(), !connection.is_idle());
         let context = &mut self.context;
+        let script = context.plan.script_of(connection.slot.index);
+        let has_transaction = script.has_transaction();
         let mut result = Ok(());
         if event.writable {
             result = connection.on_writable(context);
@@ -274,7 +276,7 @@ impl Group {
             Ok(()) if self.end.is_none() => self.after_event(key, was_busy),
             // It may hold locks that others wait for: it goes at once. All others go later, for
             // closing slows down those that are still measured.
-            Ok(()) if self.context.plan.script.has_transaction() => self.retire_idle(key),
+            Ok(()) if has_transaction => self.retire_idle(key),
             Ok(()) => {}
         }
     }
@@ -350,7 +352,7 @@ impl Group {
         let (source, address) = self.context.plan.way_of(slot.index);
         let dialled = self.context.net.connect_from(address, source);
         let sock = dialled.map_err(|error| (slot, Fault::system(&error)))?;
-        let security = &self.context.plan.credentials.security;
+        let security = &self.context.plan.credentials_of(slot.index).security;
         let transport = Transport::new(sock, security).map_err(|fault| (slot, fault))?;
         let connection = Connection::new(transport, slot, now);
         let key = self.connections.insert(connection);

@@ -16,7 +16,7 @@ use load_core::random::{RandArgs, Rows};
 use load_core::tolerance::ToleranceArgs;
 use load_core::transport::{Check, Security, TlsArgs};
 use load_core::workload::catalogue;
-use load_core::workload::{PsMode, Script, ScriptArgs, Workload};
+use load_core::workload::{OwnStatement, PsMode, Script, ScriptArgs, Workload};
 use load_locust::LocustArgs;
 use sql::lex::{Kind, LexMode, Lexer};
 use std::net::IpAddr;
@@ -163,6 +163,16 @@ pub struct LoadArgs {
     #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',', value_parser = read_host)]
     pub target_hosts: Vec<Dsn>,
 
+    /// Another server for reads, as --target: connections run what the workload reads there, or
+    /// what it writes at the target; for oltp_read_write and statements
+    #[arg(long, value_name = "DSN", value_parser = Dsn::read)]
+    pub read_target: Option<Dsn>,
+
+    /// Connections of --connections that read at --read-target [default: half of them]
+    #[arg(long, value_name = "N", requires = "read_target",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub read_connections: Option<u32>,
+
     /// Groups (threads) that hold the connections; 0 is one a core, and more where the descriptor
     /// limit asks for it
     #[arg(long, value_name = "N", default_value_t = 0,
@@ -261,6 +271,7 @@ impl LoadArgs {
         if self.target.socket.is_some() && !self.target_hosts.is_empty() {
             return Err("--target-hosts is for TCP; the target is a Unix socket".into());
         }
+        self.check_sides()?;
         if self.lua.is_some() {
             return self.check_script();
         }
@@ -275,6 +286,58 @@ impl LoadArgs {
             return Err("with these options an event has no statement; ask for one".into());
         }
         Ok(())
+    }
+
+    /// Refuses a target for reads where there are not both reads and writes.
+    fn check_sides(&self) -> Result<(), String> {
+        let Some(target) = &self.read_target else {
+            return Ok(());
+        };
+        if target.schema.is_empty() {
+            return Err(format!("--read-target: {target} names no schema"));
+        }
+        let settled = self.settled();
+        if !(1..settled.connections).contains(&settled.readers()) {
+            return Err("--read-connections: both reads and writes need a connection".into());
+        }
+        let has_both = self.sides().is_some_and(|(reading, writing)| {
+            !reading.make_script().is_empty() && !writing.make_script().is_empty()
+        });
+        match has_both && self.lua.is_none() {
+            true => Ok(()),
+            false => Err(
+                "--read-target needs statements that read and statements that write: \
+                          oltp_read_write, or statements with a SELECT and another one"
+                    .into(),
+            ),
+        }
+    }
+
+    /// Connections that read at a server of their own.
+    fn readers(&self) -> u32 {
+        self.read_connections.unwrap_or(self.connections / 2)
+    }
+
+    /// The options of connections that read, and of those that write, where these are apart.
+    pub(crate) fn sides(&self) -> Option<(LoadArgs, LoadArgs)> {
+        let target = self.read_target.clone()?;
+        let (mut reading, mut writing) = (self.clone(), self.clone());
+        (reading.read_target, writing.read_target) = (None, None);
+        reading.connections = self.readers();
+        reading.target = target;
+        (reading.target_ports, reading.target_hosts) = (Vec::new(), Vec::new());
+        match self.workload {
+            Workload::ReadWrite => {
+                reading.workload = Workload::ReadOnly;
+                writing.workload = Workload::WriteOnly;
+            }
+            Workload::Statements => {
+                reading.script.statements.retain(OwnStatement::is_read);
+                writing.script.statements.retain(|one| !one.is_read());
+            }
+            _ => return None,
+        }
+        Some((reading, writing))
     }
 
     /// Refuses options that do not go with a script in a file: it decides itself how long its
@@ -548,6 +611,32 @@ mod tests {
     }
 
     #[test]
+    fn reads_and_writes_have_sides_of_their_own() {
+        let sides = |line: &str| {
+            let args = parse(&format!(
+                "{line} run --target mysql://a@h/t --read-target mysql://b@g/u --target-ports 7"
+            ));
+            args.unwrap().sides().unwrap()
+        };
+        let (reading, writing) = sides("oltp_read_write --connections 5");
+        assert_eq!(reading.workload, Workload::ReadOnly);
+        assert_eq!(writing.workload, Workload::WriteOnly);
+        assert_eq!((reading.connections, &*reading.target.user), (2, "b"));
+        assert_eq!(
+            (reading.more_targets().len(), writing.more_targets().len()),
+            (0, 1)
+        );
+        let line = "statements --connections 9 --read-connections 8 --statement=SELECT";
+        let (reading, writing) = sides(&format!("{line} --statement=DO+1"));
+        assert_eq!(reading.connections, 8);
+        let titles = |args: LoadArgs| args.make_script().titles().next().unwrap().to_owned();
+        assert_eq!(
+            (titles(reading), titles(writing)),
+            ("SELECT".into(), "DO+1".into())
+        );
+    }
+
+    #[test]
     fn each_init_sql_is_one_statement() {
         for (given, kept) in [
             (" SET NAMES utf8mb4 ", "SET NAMES utf8mb4"),
@@ -607,6 +696,14 @@ mod tests {
                 "at most 1000",
             ),
             ("bank run --target mysql://a@h/t --rate 5", "--rate"),
+            (
+                "select run --target mysql://a@h/t --threads 2 --read-target mysql://a@g/t",
+                "oltp_read_write",
+            ),
+            (
+                "oltp_read_write run --target mysql://a@h/t --read-target mysql://a@g/t",
+                "--read-connections",
+            ),
             (
                 "bank run --target mysql://a@h/t --locust-master m",
                 "--locust-master",

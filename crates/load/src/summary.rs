@@ -23,7 +23,6 @@ use load_core::plan::Plan;
 use load_core::series::Point;
 use load_core::stats::{Class, Stats, Tally};
 use load_core::steps::Step;
-use load_core::workload::Script;
 use measure::Histogram;
 use measure::process::bytes_each;
 pub use outage::Outage;
@@ -96,8 +95,8 @@ impl Measured {
         all
     }
 
-    fn histograms(&self, script: &Script) -> Histograms {
-        let statements = self.statements(script);
+    fn histograms(&self, plan: &Plan) -> Histograms {
+        let statements = self.statements(plan);
         Histograms {
             statement: Recorded::of(&self.statement_latency()),
             read: Recorded::of(&self.latency_of(Class::Read)),
@@ -127,20 +126,17 @@ impl Measured {
     }
 
     /// By the statements of a script that has several.
-    fn by_statement(&self, script: &Script) -> Vec<OfStatement> {
+    fn by_statement(&self, plan: &Plan) -> Vec<OfStatement> {
         let of = |(text, all): (&str, Histogram)| OfStatement {
             statement: text.to_owned(),
             latency: Latency::of(&all),
         };
-        self.statements(script).map(of).collect()
+        self.statements(plan).map(of).collect()
     }
 
     /// The statements of a script that has several, with the counts of each.
-    fn statements<'a>(
-        &'a self,
-        script: &'a Script,
-    ) -> impl Iterator<Item = (&'a str, Histogram)> + 'a {
-        let titles = script.titles().enumerate().filter(|_| script.is_mixed());
+    fn statements<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a str, Histogram)> + 'a {
+        let titles = plan.titles().enumerate().filter(|_| plan.is_mixed());
         titles.map(|(at, text)| {
             let mut all = self.window.latency_with(at);
             all.merge(&self.drain.latency_with(at));
@@ -346,7 +342,10 @@ impl Summary {
             errors: measured.errors().sorted(),
             series: measured.series.clone(),
             workload: args.workload_name().to_owned(),
-            target: shown(&args.target),
+            target: match &args.read_target {
+                Some(reads) => format!("{}; reads: {}", shown(&args.target), shown(reads)),
+                None => shown(&args.target),
+            },
             command: command_line(std::env::args()),
             ignored_errors: ignored,
             lost_connections: measured.sum(|stats| stats.lost),
@@ -369,7 +368,7 @@ impl Summary {
             waiting: measured.waiting,
             retired_connections: measured.sum(|stats| stats.retired),
             latencies: measured.latencies(),
-            by_statement: measured.by_statement(&plan.script),
+            by_statement: measured.by_statement(plan),
             load_cpu_share: share(measured.cpu_s, measured.seconds * measured.cores),
             load_busiest_share: share(measured.busiest_group_s, measured.seconds),
             warnings: Vec::new(),
@@ -377,7 +376,7 @@ impl Summary {
             proof: measured.proof.clone(),
             outage: Outage::of(&measured.steps),
             arrived: measured.sum(|stats| stats.arrived),
-            histograms: measured.histograms(&plan.script),
+            histograms: measured.histograms(plan),
         };
         summary.warnings = warnings::of(&summary, args);
         let rules = args.output.fail_if.iter();

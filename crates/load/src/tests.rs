@@ -236,6 +236,7 @@ impl Trial {
             finishes_events: args.manner.finishes_events(),
             counts_by_text: args.manner.counts_by_text(),
             more_addresses: Vec::new(),
+            read: None,
             model: args.model.model(args.connections),
             credentials: Credentials::of(&args.target, [].iter()).compressing(args.compression),
             init_sql: args.init_sql.clone(),

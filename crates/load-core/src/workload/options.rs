@@ -2,7 +2,7 @@
 //!
 //! Names and defaults are sysbench's; each may be written with `_` for `-`.
 
-use super::Workload;
+use super::{Verb, Workload};
 use clap::{ArgAction, Args, ValueEnum};
 
 /// Statements in an event's script, at most: what fits an event's step.
@@ -28,6 +28,11 @@ pub struct OwnStatement {
 }
 
 impl OwnStatement {
+    /// True for a SELECT.
+    pub fn is_read(&self) -> bool {
+        Verb::of_bytes(self.text.as_bytes()) == Verb::Select
+    }
+
     /// Reads `SQL` or `N*SQL`.
     fn read(words: &str) -> Result<OwnStatement, String> {
         let (times, text) = match words.split_once('*') {

@@ -28,6 +28,7 @@ fn plan(args: &LoadArgs) -> Plan {
         finishes_events: args.manner.finishes_events(),
         counts_by_text: args.manner.counts_by_text(),
         more_addresses: Vec::new(),
+        read: None,
         model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target, [].iter()),
         init_sql: Vec::new(),
