@@ -142,7 +142,7 @@ write='UPDATE sbtest# SET c = REVERSE(c) WHERE id=?'
 read='SELECT c FROM sbtest# WHERE id=?'
 
 if wants failover; then
-    faults failover kill
+    ONRAMP_CLUSTER_LASTS_MS=2000 faults failover kill
     mapfile -t later < <(sed -n 's/^figure: \(-\?[0-9]*\) ms.*/\1/p' "$scratch/faults" | sort -n)
     ((${#later[@]})) || fail "failover: no writer was killed; give it more seconds"
     figure "writer killed ${#later[@]} times: first answered write after ${later[*]} ms (goal 1000), "\
