@@ -33,6 +33,7 @@ pub mod oracle;
 pub mod output;
 pub mod proxy;
 pub mod real;
+pub mod relay;
 pub mod reply;
 pub mod sim;
 pub mod story;

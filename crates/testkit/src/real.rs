@@ -279,6 +279,14 @@ impl Real {
         }
     }
 
+    /// Runs SQL as the administrator, statements that stand apart by `; `.
+    ///
+    /// # Panics
+    /// When one does not succeed.
+    pub fn script(&self, text: &str) {
+        self.execute(&text.split("; ").collect::<Vec<_>>());
+    }
+
     /// Makes an account with every right and this password, for the server's usual plugin.
     ///
     /// # Panics
