@@ -140,14 +140,8 @@ fn long_ok() -> Vec<u8> {
     let value = [b'v'; 60_000];
     let variable = [b"\x09time_zone\xfc\x60\xea", &value[..]].concat();
     let block = [b"\x00\xfc\x6d\xea", &variable[..]].concat();
-    let (len, status) = (u16::try_from(block.len()).unwrap(), 0x4008u16);
-    let head = [
-        b"\x00\x00\x00",
-        &status.to_le_bytes()[..],
-        b"\x00\x00\x00\xfc",
-        &len.to_le_bytes(),
-    ];
-    packet(&[&head.concat(), &block[..]].concat())
+    let len = u16::try_from(block.len()).unwrap().to_le_bytes();
+    packet(&[&b"\x00\x00\x00\x08\x40\x00\x00\x00\xfc"[..], &len, &block].concat())
 }
 
 /// Packets that are sent without end in answer to a command with this in its text.

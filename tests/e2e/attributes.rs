@@ -77,7 +77,7 @@ fn statements_with_attributes_ride_and_pin_nobody() {
     for round in 0..20 {
         for (at, client) in clients.iter_mut().enumerate() {
             client.attributes(&[("n", &format!("{round} of {at}"))]);
-            client.send(&[(Command::Query, ASKED.as_bytes())]).unwrap();
+            send(client, ASKED);
         }
         for (at, client) in clients.iter_mut().enumerate() {
             let reply = client.receive().unwrap();
@@ -97,9 +97,7 @@ fn a_kill_reaches_a_client_with_attributes() {
     let (mut victim, mut killer) = (login(&way, &attributed()), login(&way, &attributed()));
     let id = victim.talk().greeting.as_ref().unwrap().connection_id;
     victim.attributes(&[("n", "the victim's")]);
-    victim
-        .send(&[(Command::Query, b"SELECT SLEEP(50), 'attributed'")])
-        .unwrap();
+    send(&mut victim, "SELECT SLEEP(50), 'attributed'");
     let mut admin = real.admin();
     let running = "SELECT COUNT(*) FROM information_schema.processlist \
                    WHERE state = 'User sleep' AND info LIKE '%''attributed''%'";

@@ -45,11 +45,8 @@ fn each_login_and_each_end_is_a_line() {
         let mut client = login(&pool.address, &account);
         let shown = event(&pool, "connect", id(&client));
         let time = shown["timestamp"].as_str().unwrap();
-        assert_eq!(
-            (time.len(), &time[10..11], &time[13..14]),
-            (19, " ", ":"),
-            "{shown}"
-        );
+        let form = (time.len(), &time[10..11], &time[13..14]);
+        assert_eq!(form, (19, " ", ":"), "{shown}");
         assert_eq!(shown["class"], "connection");
         for of in ["account", "login"] {
             assert_eq!(shown[of]["user"], "app");
@@ -57,15 +54,10 @@ fn each_login_and_each_end_is_a_line() {
         assert_eq!(shown["login"]["ip"], "127.0.0.1");
         let data = &shown["connection_data"];
         let port = client.local_address().unwrap().port();
-        assert_eq!(
-            (&data["status"], &data["port"]),
-            (&0.into(), &port.into()),
-            "{shown}"
-        );
-        assert_eq!(
-            (&data["connection_type"], &data["db"]),
-            (&"tcp/ip".into(), &"mysql".into())
-        );
+        assert_eq!(data["status"], 0, "{shown}");
+        assert_eq!(data["port"], port, "{shown}");
+        assert_eq!(data["connection_type"], "tcp/ip");
+        assert_eq!(data["db"], "mysql");
         assert_eq!(data["connection_attributes"]["program_name"], "onramp");
         client.send(&[(Command::Quit, b"")]).unwrap();
         assert_eq!(end(&pool, id(&client)), "quit");
@@ -78,7 +70,7 @@ fn each_login_and_each_end_is_a_line() {
         // One that leaves with its reply unread resets its connection.
         let mut client = login(&pool.address, &app());
         let (gone, question) = (id(&client), "SELECT statements FROM clients WHERE id =");
-        client.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+        send(&mut client, "SELECT 1");
         until(
             || match &rows(&mut console, &format!("{question} {gone}"))[..] {
                 [row] if row[0] == "1" => Ok(()),
@@ -104,10 +96,8 @@ fn each_login_and_each_end_is_a_line() {
                 lines.next().map(str::to_owned).ok_or(said.clone())
             });
             let said: Value = serde_json::from_str(&said).unwrap();
-            assert_eq!(
-                (&said["event"], &said["login"]["user"]),
-                (&"connect".into(), &user.into())
-            );
+            assert_eq!(said["event"], "connect");
+            assert_eq!(said["login"]["user"], user);
         }
 
         // A change of user: one that is let in, and one that is not.
@@ -125,10 +115,8 @@ fn each_login_and_each_end_is_a_line() {
         let _ = client.change_user(&Account::new("small", "wrong"));
         let changed = event(&pool, "change_user", id(&client));
         let data = &changed["connection_data"];
-        assert_eq!(
-            (&data["status"], &data["reason"]),
-            (&1045.into(), &"wrong-password".into())
-        );
+        assert_eq!(data["status"], 1045);
+        assert_eq!(data["reason"], "wrong-password");
         if real.flavour() == Flavour::MySql {
             assert_eq!(end(&pool, id(&client)), "wrong-password");
         }
@@ -178,8 +166,7 @@ fn each_login_and_each_end_is_a_line() {
         assert_eq!(end(&pool, id(&holds)), "drain");
         assert!(["drain", "disconnected"].contains(&&*end(&pool, stays)));
         line(&pool, "\"class\":\"audit\",\"event\":\"shutdown\"");
-        let (status, said) = pool.wait();
-        assert!(status.success(), "{said}");
+        let said = ended(pool);
         let is_trail = |line: &&str| line.starts_with("{\"timestamp\"");
         let lines: Vec<Value> = (said.lines().filter(is_trail))
             .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}")))
@@ -206,10 +193,8 @@ fn each_login_and_each_end_is_a_line() {
 #[test]
 fn the_trail_and_the_console_say_how_a_client_is_secured() {
     for real in pooled_servers() {
-        let extra = format!(
-            "{TRAIL}\ngroups = 1\nbackends_max = 2\n{}",
-            tls(real, "optional")
-        );
+        let under_tls = tls(real, "optional");
+        let extra = format!("{TRAIL}\ngroups = 1\nbackends_max = 2\n{under_tls}");
         let (pool, place) = start(real, "audit-tls.toml", &extra);
         let mut console = admin(&place);
         let secured = || app().with(cap::SSL);
@@ -220,14 +205,10 @@ fn the_trail_and_the_console_say_how_a_client_is_secured() {
             let client = login(&pool.address, &account);
             let data = event(&pool, "connect", id(&client))["connection_data"].take();
             assert_eq!(data["connection_type"], "ssl");
-            assert_eq!(
-                (&data["tls_version"], &data["tls_cipher"]),
-                (&version.into(), &cipher.into())
-            );
-            let shown = format!(
-                "SELECT tls, tls_version, cipher FROM clients WHERE id = {}",
-                id(&client)
-            );
+            assert_eq!(data["tls_version"], *version);
+            assert_eq!(data["tls_cipher"], *cipher);
+            let number = id(&client);
+            let shown = format!("SELECT tls, tls_version, cipher FROM clients WHERE id = {number}");
             assert_eq!(rows(&mut console, &shown), [["1", version, cipher]]);
         }
     }
@@ -259,10 +240,8 @@ fn a_trail_goes_on_in_another_file_and_in_another_process() {
             real.folder().join("audit.log"),
             real.folder().join("audit.log.1"),
         );
-        let extra = format!(
-            "audit_log = \"{}\"\ngroups = 1\nbackends_max = 2",
-            path.display()
-        );
+        let shown = path.display();
+        let extra = format!("audit_log = \"{shown}\"\ngroups = 1\nbackends_max = 2");
         let file = config_file(real, "audit-file.toml", &config(&real.address(), &extra));
         let arguments = ["--config", file.to_str().unwrap()];
         let pool = Pool::start(binary(), &arguments).unwrap();
@@ -275,8 +254,7 @@ fn a_trail_goes_on_in_another_file_and_in_another_process() {
         assert_eq!(count(&path, "connect", id(&second)), 1);
         assert_eq!(trail(&old).len(), 2, "the start, and the first login");
         let new = pool.succeed(binary(), &arguments).unwrap();
-        let (status, said) = pool.wait();
-        assert!(status.success(), "{said}");
+        ended(pool);
         // It is another process that serves them.
         second.must("SELECT 1");
         let ids = [id(&first), id(&second)];
@@ -304,10 +282,8 @@ fn what_cannot_be_written_is_counted_and_said() {
         console.must("SET audit_log = '/dev/stderr'");
         let client = login(&pool.address, &app());
         event(&pool, "connect", id(&client));
-        says(
-            &pool.wait_for("lines are written again").unwrap(),
-            "omitted=",
-        );
+        let words = "omitted=";
+        says(&pool.wait_for("lines are written again").unwrap(), words);
         let refused = console.failure("SET audit_log = '/nowhere/audit.log'");
         says(&refused.message, "audit_log: /nowhere/audit.log: ");
         let extra = "audit_log = \"/nowhere/audit.log\"";

@@ -2,13 +2,12 @@
 //! that does not prove itself gets neither a password nor a statement.
 
 use crate::world::*;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Instant;
 use testkit::certificates::{Authority, Valid, put};
 use testkit::hostile::FalseServer;
 use testkit::link::{Host, Link};
+use testkit::relay::{self, Way};
 use wire::auth::caching_sha2::{KeyPair, unmask};
 use wire::packet::HEADER_LEN;
 
@@ -27,19 +26,13 @@ impl Scene {
         let ca = put(&folder, "ca.pem", &authority.pem());
         let good = authority.sign("server", &["localhost", "127.0.0.1"], Valid::Now);
         let (cert, key) = good.put(&folder, "server");
-        let options = [
-            format!("--ssl-ca={}", ca.display()),
-            format!("--ssl-cert={}", cert.display()),
-            format!("--ssl-key={}", key.display()),
-        ];
-        let all: Vec<&str> = options.iter().map(String::as_str).collect();
-        let all = [&all[..], more].concat();
-        let real = match flavour {
+        let files = [("ca", &ca), ("cert", &cert), ("key", &key)];
+        let options = files.map(|(what, path)| format!("--ssl-{what}={}", path.display()));
+        let all = [&options.each_ref().map(String::as_str)[..], more].concat();
+        let real = own(match flavour {
             Flavour::MariaDb => Real::start(&all),
             Flavour::MySql => Real::start_mysql(&all),
-        };
-        let real = found(real, test)?;
-        real.create_user("app", "app");
+        })?;
         Some(Scene {
             real,
             authority,
@@ -49,10 +42,9 @@ impl Scene {
 
     /// On both servers, as far as they are installed.
     fn both(test: &str, more: &[&str]) -> Vec<Scene> {
-        let flavours = [Flavour::MariaDb, Flavour::MySql];
-        let scenes =
-            flavours.map(|flavour| Scene::new(&format!("{test}-{flavour:?}"), flavour, more));
-        scenes.into_iter().flatten().collect()
+        let scene = |flavour| Scene::new(&format!("{test}-{flavour:?}"), flavour, more);
+        let both = [Flavour::MariaDb, Flavour::MySql].map(scene);
+        both.into_iter().flatten().collect()
     }
 
     /// Sets the certificate that the server shows from now on.
@@ -76,10 +68,7 @@ impl Scene {
              address = \"{address}\"\n{tls}\n[[user]]\nname = \"app\"\npassword = \"app\"\n"
         );
         let file = config_file(&self.real, "tls.toml", &text);
-        Pool::start(
-            crate::world::binary(),
-            &["--config", file.to_str().unwrap()],
-        )
+        Pool::start(binary(), &["--config", file.to_str().unwrap()])
     }
 
     fn refused(&self, address: &Address, tls: &str, words: &[&str]) {
@@ -108,20 +97,16 @@ fn cipher(client: &mut Client) -> String {
 fn each_mode_does_what_it_says() {
     for scene in Scene::both("backend-tls-modes", &[]) {
         let address = scene.real.address();
+        let elsewhere = "tls_name = \"elsewhere.example\"";
+        let localhost = "tls_name = \"localhost\"";
         for (tls, is_tls) in [
             ("tls = \"off\"".to_owned(), false),
             ("tls = \"preferred\"".into(), true),
             ("tls = \"required\"".into(), true),
             (scene.verified("verify_ca"), true),
-            (
-                scene.verified("verify_ca") + "tls_name = \"elsewhere.example\"",
-                true,
-            ),
+            (scene.verified("verify_ca") + elsewhere, true),
             (scene.verified("verify_identity"), true),
-            (
-                scene.verified("verify_identity") + "tls_name = \"localhost\"",
-                true,
-            ),
+            (scene.verified("verify_identity") + localhost, true),
         ] {
             let pool = scene.pool(&address, &tls).unwrap();
             let mut client = login(&pool.address, &app());
@@ -150,8 +135,7 @@ fn every_connection_of_the_pool_is_under_tls() {
         let mut slow = login(&pool.address, &app());
         let mut other = login(&pool.address, &app());
         let id = slow.value("SELECT CONNECTION_ID()");
-        slow.send(&[(wire::command::Command::Query, b"SELECT SLEEP(600)")])
-            .unwrap();
+        send(&mut slow, "SELECT SLEEP(600)");
         let mut admin = scene.real.admin();
         testkit::real::await_blocked(&mut admin, &slow, "SELECT SLEEP(600)");
         other.must(&format!("KILL QUERY {id}"));
@@ -161,16 +145,11 @@ fn every_connection_of_the_pool_is_under_tls() {
         admin.must("SET GLOBAL wait_timeout = 12345");
         let begun = Instant::now();
         while login(&pool.address, &app()).value("SELECT @@wait_timeout") != "12345" {
-            assert!(
-                begun.elapsed() < Duration::from_secs(30),
-                "the watch is blind"
-            );
+            let is_late = begun.elapsed() > Duration::from_secs(30);
+            assert!(!is_late, "the watch is blind");
         }
-        scene.refused(
-            &scene.real.address(),
-            "tls = \"off\"",
-            &["refuses the pool's account"],
-        );
+        let words = ["refuses the pool's account"];
+        scene.refused(&scene.real.address(), "tls = \"off\"", &words);
     }
 }
 
@@ -226,23 +205,12 @@ fn clients_of_every_kind_are_served_over_tls() {
 #[test]
 fn messages_of_any_length_go_to_the_server_and_back() {
     for scene in Scene::both("backend-tls-long", &[]) {
-        let pool = scene
-            .pool(&scene.real.address(), "tls = \"required\"")
-            .unwrap();
+        let pool = scene.pool(&scene.real.address(), "tls = \"required\"");
+        let pool = pool.unwrap();
         let mut client = login(&pool.address, &app());
         assert!(!cipher(&mut client).is_empty());
-        for len in [
-            0,
-            1,
-            4095,
-            16_383,
-            16_384,
-            16_385,
-            32_768,
-            65_536,
-            (16 << 20) - 12,
-            20 << 20,
-        ] {
+        let short = [0, 1, 4095, 16_383, 16_384, 16_385, 32_768, 65_536];
+        for len in short.into_iter().chain([(16 << 20) - 12, 20 << 20]) {
             let text = "0123456789abcdef".repeat(len / 16 + 1);
             let sql = format!("SELECT '{}' AS v", &text[..len]);
             assert!(client.rows(&sql).only() == text[..len], "{len} bytes");
@@ -268,21 +236,15 @@ fn a_server_that_does_not_prove_itself_is_refused_with_its_reason() {
         let address = scene.real.address();
         let identity = scene.verified("verify_identity");
         let elsewhere = format!("{identity}tls_name = \"db.example\"\n");
-        scene.refused(
-            &address,
-            &elsewhere,
-            &["not valid for 'db.example'", "backend.tls_name"],
-        );
+        let words = ["not valid for 'db.example'", "backend.tls_name"];
+        scene.refused(&address, &elsewhere, &words);
         let folder = scene.ca.parent().unwrap();
         let foreign = Authority::new("somebody else");
         let other = put(folder, "other.pem", &foreign.pem());
         for mode in ["verify_ca", "verify_identity"] {
             let tls = format!("tls = \"{mode}\"\ntls_ca = \"{}\"\n", other.display());
-            scene.refused(
-                &address,
-                &tls,
-                &["not signed by an authority", "backend.tls_ca"],
-            );
+            let words = ["not signed by an authority", "backend.tls_ca"];
+            scene.refused(&address, &tls, &words);
         }
         // MySQL refuses to show a certificate that is not valid now.
         if scene.real.flavour() == Flavour::MySql {
@@ -290,11 +252,8 @@ fn a_server_that_does_not_prove_itself_is_refused_with_its_reason() {
         }
         scene.show(&["127.0.0.1"], Valid::Expired, &scene.authority);
         for mode in ["verify_ca", "verify_identity"] {
-            scene.refused(
-                &address,
-                &scene.verified(mode),
-                &["has expired", "renew it"],
-            );
+            let tls = scene.verified(mode);
+            scene.refused(&address, &tls, &["has expired", "renew it"]);
         }
         scene.show(&["127.0.0.1"], Valid::Later, &scene.authority);
         scene.refused(&address, &identity, &["not valid yet", "clocks"]);
@@ -356,38 +315,18 @@ fn a_certificate_that_goes_bad_stops_new_backends_and_no_others() {
 }
 
 /// A middleman who takes TLS out of the server's greeting: what it heard from the pool.
-fn strip_tls(server: Address) -> (Address, std::sync::mpsc::Receiver<Vec<u8>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::Tcp(listener.local_addr().unwrap());
+fn strip_tls(server: &Address) -> (Address, std::sync::mpsc::Receiver<Vec<u8>>) {
     let (tell, told) = std::sync::mpsc::sync_channel(16);
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (Ok(mut pool), Address::Tcp(server)) = (stream, &server) else {
-                return;
-            };
-            let Ok(mut server) = TcpStream::connect(server) else {
-                return;
-            };
-            let mut greeting = vec![0; HEADER_LEN];
-            server.read_exact(&mut greeting).unwrap();
-            greeting.resize(HEADER_LEN + usize::from(greeting[0]), 0);
-            server.read_exact(&mut greeting[HEADER_LEN..]).unwrap();
-            // Behind the version: number, 8 bytes, a filler; then the capabilities.
-            let version = greeting[HEADER_LEN + 1..].iter().position(|b| *b == 0);
-            let flags = HEADER_LEN + 1 + version.unwrap() + 1 + 4 + 8 + 1;
-            greeting[flags + 1] &= !u8::try_from(cap::SSL >> 8).unwrap();
-            pool.write_all(&greeting).unwrap();
-            let mut heard = vec![0; 4096];
-            let count = pool.read(&mut heard).unwrap_or(0);
-            heard.truncate(count);
-            let goes_on = !heard.is_empty();
-            let _ = tell.try_send(heard.clone());
-            if goes_on {
-                let _ = server.write_all(&heard);
-                let (mut from, mut to) = (pool.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || std::io::copy(&mut from, &mut to));
-                std::thread::spawn(move || std::io::copy(&mut server, &mut pool));
+    let address = relay::start(tcp(server), Vec::new(), move |way, at, piece| {
+        match (way, at) {
+            (Way::ToClient, 0) => {
+                // Behind the version: number, 8 bytes, a filler; then the capabilities.
+                let version = piece[HEADER_LEN + 1..].iter().position(|b| *b == 0);
+                let flags = HEADER_LEN + 1 + version.unwrap() + 1 + 4 + 8 + 1;
+                piece[flags + 1] &= !u8::try_from(cap::SSL >> 8).unwrap();
             }
+            (Way::ToServer, 0) => drop(tell.try_send(piece.clone())),
+            _ => {}
         }
     });
     (address, told)
@@ -396,17 +335,12 @@ fn strip_tls(server: Address) -> (Address, std::sync::mpsc::Receiver<Vec<u8>>) {
 #[test]
 fn a_server_without_tls_is_told_nothing_where_tls_is_required() {
     for scene in Scene::both("backend-tls-strip", &[]) {
-        let words = [
-            "CLIENT_SSL (TLS)",
-            "backend.tls",
-            "between the pool and the server",
-        ];
-        let (middle, heard) = strip_tls(scene.real.address());
-        for tls in [
-            "tls = \"required\"".to_owned(),
-            scene.verified("verify_ca"),
-            scene.verified("verify_identity"),
-        ] {
+        let between = "between the pool and the server";
+        let words = ["CLIENT_SSL (TLS)", "backend.tls", between];
+        let (middle, heard) = strip_tls(&scene.real.address());
+        let verified = ["verify_ca", "verify_identity"].map(|mode| scene.verified(mode));
+        let required = ["tls = \"required\"".to_owned()];
+        for tls in required.into_iter().chain(verified) {
             scene.refused(&middle, &tls, &words);
             let heard = heard.recv().unwrap();
             let text = String::from_utf8_lossy(&heard);
@@ -423,22 +357,14 @@ fn an_account_that_requires_a_certificate_is_shown_one() {
     for scene in Scene::both("backend-tls-x509", &[]) {
         let address = scene.real.address();
         let folder = scene.ca.parent().unwrap();
-        let (cert, key) = scene
-            .authority
-            .sign("the pool", &[], Valid::Now)
-            .put(folder, "own");
-        let own = format!(
-            "tls_cert = \"{}\"\ntls_key = \"{}\"\n",
-            cert.display(),
-            key.display()
-        );
-        scene
-            .real
-            .execute(&["ALTER USER app@'%' REQUIRE SUBJECT '/CN=the pool'"]);
-        let pool = scene
-            .pool(&address, &format!("tls = \"required\"\n{own}"))
-            .unwrap();
-        assert!(!cipher(&mut login(&pool.address, &app())).is_empty());
+        let signed = scene.authority.sign("the pool", &[], Valid::Now);
+        let (cert, key) = signed.put(folder, "own");
+        let (cert, key) = (cert.display(), key.display());
+        let own = format!("tls_cert = \"{cert}\"\ntls_key = \"{key}\"\n");
+        let require = "ALTER USER app@'%' REQUIRE SUBJECT '/CN=the pool'";
+        scene.real.execute(&[require]);
+        let pool = scene.pool(&address, &format!("tls = \"required\"\n{own}"));
+        assert!(!cipher(&mut login(&pool.unwrap().address, &app())).is_empty());
         scene.refused(&address, "tls = \"required\"", &["1045"]);
         scene.refused(&address, &own, &["backend.tls_cert", "it needs tls"]);
     }
@@ -468,7 +394,7 @@ fn later_connections_resume_the_session_of_an_earlier_one() {
 fn the_doctor_asks_under_tls() {
     // A value that no server has by default.
     const MAX: &str = "765";
-    let ask = |words: &[&str]| run(crate::world::binary(), words, Duration::from_secs(20));
+    let ask = |words: &[&str]| run(binary(), words, Duration::from_secs(20));
     let max = format!("--max-connections={MAX}");
     for scene in Scene::both("doctor-tls", &["--require-secure-transport=ON", &max]) {
         let at = scene.real.address();
@@ -479,37 +405,24 @@ fn the_doctor_asks_under_tls() {
             Flavour::MariaDb => "error 1045",
             Flavour::MySql => "error 3159",
         };
-        for (mode, more, expected) in [
-            ("", &[][..], Err(in_clear)),
-            ("?ssl-mode=DISABLED", &[], Err(in_clear)),
-            ("?ssl-mode=PREFERRED", &[], Ok(())),
-            ("?ssl-mode=REQUIRED", &[], Ok(())),
-            ("?ssl-mode=VERIFY_CA", &["--ca", ca], Ok(())),
-            ("?ssl-mode=VERIFY_IDENTITY", &["--ca", ca], Ok(())),
-            (
-                "?ssl-mode=VERIFY_CA",
-                &["--ca", other],
-                Err("TLS with the server: "),
-            ),
-            ("?ssl-mode=VERIFY_CA", &[], Err("expected --ca FILE")),
-            (
-                "?ssl-mode=REQUIRED",
-                &["--ca", ca],
-                Err("which checks no certificate"),
-            ),
-        ] {
-            let target = format!("mysql://app:app@{at}{mode}");
-            let told = ["--target", &target];
-            let examined = ask(&[&["doctor"][..], &told, more].concat());
-            let explained = ask(&[&["explain", "1040"][..], &told, more].concat());
-            for ran in [examined, explained] {
-                let said = format!("{mode} {more:?}: {ran:?}");
-                match expected {
-                    Ok(()) => assert!(ran.status.success() && ran.stdout.contains(MAX), "{said}"),
-                    Err(why) => {
-                        let all = format!("{}{}", ran.stdout, ran.stderr);
-                        assert!(all.contains(why), "{said}");
-                    }
+        let modes = format!(
+            " => => {in_clear}
+             ?ssl-mode=DISABLED => => {in_clear}
+             ?ssl-mode=PREFERRED => =>
+             ?ssl-mode=REQUIRED => =>
+             ?ssl-mode=VERIFY_CA => --ca {ca} =>
+             ?ssl-mode=VERIFY_IDENTITY => --ca {ca} =>
+             ?ssl-mode=VERIFY_CA => --ca {other} => TLS with the server:
+             ?ssl-mode=VERIFY_CA => => expected --ca FILE
+             ?ssl-mode=REQUIRED => --ca {ca} => which checks no certificate"
+        );
+        for [mode, more, why] in table(&modes) {
+            for command in ["doctor", "explain 1040"] {
+                let line = format!("{command} --target mysql://app:app@{at}{mode} {more}");
+                let ran = ask(&words(&line));
+                match why {
+                    "" => assert!(ran.status.success() && ran.stdout.contains(MAX), "{ran:?}"),
+                    why => says(&format!("{line}: {}{}", ran.stdout, ran.stderr), why),
                 }
             }
         }
@@ -527,14 +440,11 @@ fn the_doctor_asks_under_tls() {
 /// A server without TLS is asked where that is optional only.
 #[test]
 fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
-    let Some(real) = pooled(|test| found(Real::start(&["--skip-ssl"]), test)) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(own(Real::start(&["--skip-ssl"])));
     for (mode, is_asked) in [("PREFERRED", true), ("REQUIRED", false)] {
         let target = format!("mysql://app:app@{}?ssl-mode={mode}", real.address());
         let ask = ["doctor", "--target", &target];
-        let ran = run(crate::world::binary(), &ask, Duration::from_secs(20));
+        let ran = run(binary(), &ask, Duration::from_secs(20));
         assert_eq!(ran.status.success(), is_asked, "{mode}: {ran:?}");
         assert_eq!(ran.stdout.contains("TLS"), !is_asked, "{mode}: {ran:?}");
     }
@@ -543,9 +453,7 @@ fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
 #[test]
 fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
     let test = "who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own";
-    let Some(link) = crate::silent_hosts::cable(test) else {
-        return;
-    };
+    let link = or_return!(crate::silent_hosts::cable());
     let other = link.on(Host::Far, || FalseServer::at(Link::FAR));
     let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -564,7 +472,7 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
         let enter = link.enter(Host::Near);
         let arguments = ["--config", file.to_str().unwrap()];
         let enter = enter.each_ref().map(String::as_str);
-        match Pool::start_behind(&enter, crate::world::binary(), &arguments) {
+        match Pool::start_behind(&enter, binary(), &arguments) {
             Ok(_) => panic!("{more}: nobody lets it in"),
             Err(why) => why,
         }
@@ -592,11 +500,8 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
     let nonce = b"abcdefghijklmnopqrst";
     assert_eq!(unmask(&plain, nonce).as_deref(), Some(&b"app"[..]));
     start("get_server_public_key = true");
-    assert_eq!(
-        other.got().as_deref(),
-        Some(&b"app"[..]),
-        "as it was asked for"
-    );
+    let got = other.got();
+    assert_eq!(got.as_deref(), Some(&b"app"[..]), "as it was asked for");
     for words in [&["doctor"][..], &["load", "select", "prepare"]] {
         let ask = |more: &str| {
             let target = format!("mysql://app:app@{}:{}/shop{more}", Link::FAR, other.port);
@@ -604,7 +509,7 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
                 unreachable!("it enters by a program");
             };
             let mut command = Command::new(program);
-            command.args(enter).arg(crate::world::binary()).args(words);
+            command.args(enter).arg(binary()).args(words);
             let ran = command.args(["--target", &target]).output().unwrap();
             String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
         };

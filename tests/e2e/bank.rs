@@ -40,10 +40,8 @@ pub(crate) fn found_bank(admin: &mut Client) {
         admin.must(sql);
     }
     let rows: Vec<String> = (0..ACCOUNTS).map(|id| format!("({id},100)")).collect();
-    admin.must(&format!(
-        "INSERT INTO bank.account VALUES {}",
-        rows.join(",")
-    ));
+    let joined = rows.join(",");
+    admin.must(&format!("INSERT INTO bank.account VALUES {joined}"));
 }
 
 /// Answers to one client about its transfers, by tag.

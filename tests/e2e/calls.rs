@@ -22,7 +22,7 @@ const TWO: &str = "groups = 1\nbackends_max = 2";
 /// Two hundred clients that live by procedures share eight backends.
 #[test]
 fn many_clients_that_call_share_few_backends() {
-    for real in servers("many_clients_that_call_share_few_backends") {
+    for real in servers() {
         let schema = "calls_many";
         make(
             real,
@@ -64,7 +64,7 @@ fn until_pinned(pool: &Pool, schema: &str) {
 /// The server itself says that there is new code, long before the next regular look.
 #[test]
 fn code_that_is_made_past_the_pool_is_noticed() {
-    for real in servers("code_that_is_made_past_the_pool_is_noticed") {
+    for real in servers() {
         let schema = "calls_past";
         make(real, schema, &["CREATE PROCEDURE p() SELECT 1"]);
         let extra = format!("{TWO}\nstored_code_refresh_s = 86400");
@@ -85,10 +85,8 @@ fn code_that_is_made_past_the_pool_is_noticed() {
         makes.must("CREATE PROCEDURE p() DO GET_LOCK('calls_past', 0)");
         let mut one = join(&pool, schema);
         one.must("CALL p()");
-        assert_eq!(
-            makes.value("SELECT IS_USED_LOCK('calls_past') <=> CONNECTION_ID()"),
-            "0"
-        );
+        let asked = "SELECT IS_USED_LOCK('calls_past') <=> CONNECTION_ID()";
+        assert_eq!(makes.value(asked), "0");
         pool.ask_for_report();
         // The name may stand there as the definition has it, or as the catalogue.
         let line = pool.wait_for(" calls_past.p").unwrap();
@@ -100,7 +98,7 @@ fn code_that_is_made_past_the_pool_is_noticed() {
 /// The report has a line for each object, and one for each routine whose calls pin.
 #[test]
 fn the_report_names_the_code() {
-    for real in servers("the_report_names_the_code") {
+    for real in servers() {
         let schema = "calls_report";
         make(
             real,
@@ -130,11 +128,7 @@ fn the_report_names_the_code() {
 /// code, and with it the types, of all sessions whenever anybody creates or drops stored code.
 #[test]
 fn types_of_stored_code_end_with_their_session() {
-    let test = "types_of_stored_code_end_with_their_session";
-    let Some(real) = found(Real::start_mysql(&[]), test) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(own(Real::start_mysql(&[])));
     same_on(&real, "types_ended", 1, |story| {
         let (a, b) = (story.join(), story.join());
         let mut codes = 0;

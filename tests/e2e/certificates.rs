@@ -11,28 +11,6 @@ use testkit::certificates::{Authority, Valid, put};
 use wire::client_login::{COLLATION, put_tls_request};
 use wire::packet::HEADER_LEN;
 
-/// A folder that goes away with its test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn port_of(address: &Address) -> String {
-    address.to_string().rsplit_once(':').unwrap().1.to_owned()
-}
-
 /// Outcome of a login with the servers' own command line: `Ok`, or the error's number.
 fn logs_in(address: &Address, user: &str, more: &[String]) -> Option<Result<(), String>> {
     let output = Program::new("mariadb")
@@ -54,127 +32,96 @@ fn logs_in(address: &Address, user: &str, more: &[String]) -> Option<Result<(), 
         return Some(Ok(()));
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let number = said
-        .split("ERROR ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next());
+    let rest = said.split("ERROR ").nth(1);
+    let number = rest.and_then(|rest| rest.split(' ').next());
     Some(Err(number.unwrap_or(&said).to_owned()))
 }
 
 /// The options that show this certificate.
 fn shown((cert, key): &(PathBuf, PathBuf)) -> Vec<String> {
     let (cert, key) = (cert.display(), key.display());
-    vec![
-        "--ssl".into(),
+    [
+        "--ssl".to_owned(),
         format!("--ssl-cert={cert}"),
         format!("--ssl-key={key}"),
     ]
+    .to_vec()
 }
 
 /// Each account with each certificate, on the server itself and through the pool.
 #[test]
 fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
-    let test = "accounts_require_of_the_pools_clients_what_they_require_of_the_servers";
     let folder = Folder::new("require");
     let folder = &*folder.0;
     let authority = Authority::new("the authority");
     let ca = put(folder, "ca.pem", &authority.pem());
     let (cert, key) = (authority.sign("server", &["127.0.0.1"], Valid::Now)).put(folder, "server");
     let (ca, cert, key) = (ca.display(), cert.display(), key.display());
-    let real = Real::start(&[
-        &format!("--ssl-ca={ca}"),
-        &format!("--ssl-cert={cert}"),
-        &format!("--ssl-key={key}"),
-    ]);
-    let Some(real) = found(real, test) else {
-        return;
-    };
-    real.create_user("app", "app");
-    let accounts = [
-        ("plain", "NONE", ""),
-        ("by_tls", "SSL", "require = \"ssl\""),
-        ("by_x509", "X509", "require = \"x509\""),
-        (
-            "by_subject",
-            "SUBJECT '/CN=right'",
-            "require_subject = \"/CN=right\"",
-        ),
-        (
-            "by_issuer",
-            "ISSUER '/CN=the authority'",
-            "require_issuer = \"/CN=the authority\"",
-        ),
-        (
-            "by_other",
-            "ISSUER '/CN=other'",
-            "require_issuer = \"/CN=other\"",
-        ),
-    ];
+    let options = format!("--ssl-ca={ca} --ssl-cert={cert} --ssl-key={key}");
+    let real = or_return!(own(Real::start(&words(&options))));
+    let accounts = table(
+        r#"plain => NONE =>
+           by_tls => SSL => require = "ssl"
+           by_x509 => X509 => require = "x509"
+           by_subject => SUBJECT '/CN=right' => require_subject = "/CN=right"
+           by_issuer => ISSUER '/CN=the authority' => require_issuer = "/CN=the authority"
+           by_other => ISSUER '/CN=other' => require_issuer = "/CN=other""#,
+    );
     let mut text = format!(
         "groups = 1\nbackends_max = 2\naudit_log = \"/dev/stderr\"\n[backend]\naddress = \"{}\"\n\
          [tls]\ncert = \"{cert}\"\nkey = \"{key}\"\nclient_ca = \"{ca}\"\n[[user]]\n\
          name = \"app\"\npassword = \"app\"\n",
         real.address()
     );
-    for (name, requires, settings) in accounts {
-        real.execute(&[&format!(
-            "CREATE USER {name}@'%' IDENTIFIED BY 'app' REQUIRE {requires}"
-        )]);
+    for &[name, requires, settings] in &accounts {
+        let create = format!("CREATE USER {name}@'%' IDENTIFIED BY 'app' REQUIRE {requires}");
+        real.execute(&[&create]);
         text += &format!(
             "[[user]]\nname = \"{name}\"\npassword = \"app\"\n{settings}\n\
              backend_user = \"app\"\nbackend_password = \"app\"\n"
         );
     }
     let pool = pool_from(&real, &text);
-    let right = authority
-        .sign("right", &[], Valid::Now)
-        .put(folder, "right");
-    let wrong = authority
-        .sign("wrong", &[], Valid::Now)
-        .put(folder, "wrong");
-    let foreign = Authority::new("the authority");
-    let foreign = foreign
-        .sign("right", &[], Valid::Now)
-        .put(folder, "foreign");
-    let expired = authority
-        .sign("right", &[], Valid::Expired)
-        .put(folder, "expired");
+    let by = |authority: &Authority, name, valid, file: &str| {
+        shown(&authority.sign(name, &[], valid).put(folder, file))
+    };
     let ways = [
         vec!["--skip-ssl".to_owned()],
         vec!["--ssl".to_owned()],
-        shown(&right),
-        shown(&wrong),
-        shown(&foreign),
-        shown(&expired),
+        by(&authority, "right", Valid::Now, "right"),
+        by(&authority, "wrong", Valid::Now, "wrong"),
+        by(
+            &Authority::new("the authority"),
+            "right",
+            Valid::Now,
+            "foreign",
+        ),
+        by(&authority, "right", Valid::Expired, "expired"),
     ];
-    for (name, ..) in accounts {
+    for [name, ..] in accounts {
         for way in &ways {
             let Some(own) = logs_in(&real.address(), name, way) else {
-                return skipped(test, "the mariadb command line is not installed");
+                return skip("the mariadb command line is not installed");
             };
             let through = logs_in(&pool.address, name, way).unwrap();
+            // Let in, denied, or refused by TLS itself.
+            let kind = |result: &Result<(), String>| match result {
+                Err(why) if why != "1045" => Err("TLS"),
+                other => other.as_ref().map_or(Err("denied"), |()| Ok(())),
+            };
             assert_eq!(
-                through.is_ok(),
-                own.is_ok(),
-                "{name} {way:?}: {own:?} {through:?}"
-            );
-            let denied = |result: &Result<(), String>| *result == Err("1045".to_owned());
-            assert_eq!(
-                denied(&through),
-                denied(&own),
+                kind(&through),
+                kind(&own),
                 "{name} {way:?}: {own:?} {through:?}"
             );
         }
     }
     // The audit trail names the certificate of who is let in, and of who is not.
-    for (user, words) in [
-        ("by_subject", "\"certificate_subject\":\"/CN=right\"}"),
-        (
-            "by_subject",
-            "\"certificate_subject\":\"/CN=wrong\",\"reason\":\"certificate-subject\"}",
-        ),
-        ("by_x509", "\"reason\":\"certificate-required\"}"),
-    ] {
+    for [user, words] in table(
+        r#"by_subject => "certificate_subject":"/CN=right"}
+           by_subject => "certificate_subject":"/CN=wrong","reason":"certificate-subject"}
+           by_x509 => "reason":"certificate-required"}"#,
+    ) {
         let said = pool.said();
         let of_user = |line: &&str| line.contains(&format!("\"user\":\"{user}\""));
         let mut lines = said.lines().filter(of_user);
@@ -207,30 +154,17 @@ fn what_cannot_be_required_is_refused_at_start() {
     let authority = Authority::new("the authority");
     let ca = put(&folder.0, "ca.pem", &authority.pem());
     let (cert, key) = (authority.sign("server", &["127.0.0.1"], Valid::Now)).put(&folder.0, "s");
-    let tls = format!(
-        "[tls]\ncert = \"{}\"\nkey = \"{}\"\n",
-        cert.display(),
-        key.display()
-    );
-    let ca = format!("client_ca = \"{}\"\n", ca.display());
+    let (cert, key, ca) = (cert.display(), key.display(), ca.display());
+    let tls = format!("[tls]\ncert = \"{cert}\"\nkey = \"{key}\"\n");
+    let [x509, subject] = ["require = \"x509\"", "require_subject = \"/CN=x\""];
+    let only = format!("{tls}client_cert = \"required\"\n");
+    let both = format!("{only}client_ca = \"{ca}\"\n");
     for (tls, user, words) in [
         ("", "require = \"ssl\"", "no client can use TLS"),
-        (&*tls, "require = \"x509\"", "expected tls.client_ca"),
-        (
-            &*tls,
-            "require_subject = \"/CN=x\"",
-            "expected tls.client_ca",
-        ),
-        (
-            &format!("{tls}client_cert = \"required\"\n"),
-            "",
-            "tls.client_ca: expected",
-        ),
-        (
-            &format!("{tls}{ca}client_cert = \"required\"\n"),
-            "",
-            "tls.client_cert: expected tls.mode",
-        ),
+        (&*tls, x509, "expected tls.client_ca"),
+        (&*tls, subject, "expected tls.client_ca"),
+        (&only, "", "tls.client_ca: expected"),
+        (&both, "", "tls.client_cert: expected tls.mode"),
     ] {
         let text = format!(
             "[backend]\naddress = \"127.0.0.1:1\"\n{tls}[[user]]\nname = \"app\"\n\
@@ -254,15 +188,8 @@ fn certificate_of(address: &Address) -> Vec<u8> {
     greeting.resize(usize::from(greeting[0]), 0);
     stream.read_exact(&mut greeting).unwrap();
     let mut request = Vec::new();
-    assert!(
-        put_tls_request(
-            (testkit::talk::USUAL | cap::SSL, 0, COLLATION),
-            0,
-            &greeting,
-            &mut request
-        )
-        .unwrap()
-    );
+    let wanted = (testkit::talk::USUAL | cap::SSL, 0, COLLATION);
+    assert!(put_tls_request(wanted, 0, &greeting, &mut request).unwrap());
     stream.write_all(&request).unwrap();
     let mut stream = StreamOwned::new(testkit::tls::client(rustls::DEFAULT_VERSIONS), stream);
     while stream.conn.is_handshaking() {
@@ -273,10 +200,7 @@ fn certificate_of(address: &Address) -> Vec<u8> {
 
 #[test]
 fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let folder = Folder::new("renewed");
     let folder: &Path = &folder.0;
     let authority = Authority::new("the authority");
@@ -322,10 +246,7 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
 /// require one are let in with the right one alone, and each statement is answered.
 #[test]
 fn statements_of_load_run_under_tls_through_the_pool() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     real.execute(&["CREATE DATABASE sbtest"]);
     let folder = Folder::new("load-tls");
     let folder = &*folder.0;
@@ -335,9 +256,7 @@ fn statements_of_load_run_under_tls_through_the_pool() {
     let own = authority.sign("right", &[], Valid::Now).put(folder, "own");
     let foreign = Authority::new("another");
     let other_ca = put(folder, "other.pem", &foreign.pem());
-    let foreign = foreign
-        .sign("right", &[], Valid::Now)
-        .put(folder, "foreign");
+    let foreign = (foreign.sign("right", &[], Valid::Now)).put(folder, "foreign");
     let text = format!(
         "groups = 2\nbackends_max = 4\n[backend]\naddress = \"{}\"\n[tls]\nmode = \"required\"\n\
          cert = \"{}\"\nkey = \"{}\"\nclient_ca = \"{}\"\n[[user]]\nname = \"app\"\n\
@@ -349,65 +268,39 @@ fn statements_of_load_run_under_tls_through_the_pool() {
         ca.display()
     );
     let pool = pool_from(&real, &text);
-    let limit = std::time::Duration::from_secs(120);
-    let load = |user: &str, words: &str, more: &[&str]| {
-        let target = format!(
-            "mysql://{user}:app@127.0.0.1:{}/sbtest",
-            port_of(&pool.address)
-        );
-        let first = [
-            "load",
-            "--target",
-            &target,
-            "--live",
-            "never",
-            "--table-size",
-            "200",
-        ];
-        let words: Vec<&str> = words.split_whitespace().collect();
-        testkit::onramp::run(binary(), &[&first, &words[..], more].concat(), limit)
+    let port = port_of(&pool.address);
+    let load = |user: &str, line: &str, more: &str| {
+        let target = format!("mysql://{user}:app@127.0.0.1:{port}/sbtest");
+        let line = format!("load --target {target} --live never --table-size 200 {line} {more}");
+        onramp(&line)
     };
-    let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let (ca, other_ca) = (text(&ca), text(&other_ca));
-    let checked = ["--tls", "--ca", &ca];
-    let with = |pair: &(PathBuf, PathBuf)| {
-        let mut words = checked.map(str::to_owned).to_vec();
-        words.extend([
-            "--tls-cert".to_owned(),
-            text(&pair.0),
-            "--tls-key".to_owned(),
-            text(&pair.1),
-        ]);
-        words
+    let checked = format!("--tls --ca {}", ca.display());
+    let with = |(cert, key): &(PathBuf, PathBuf)| {
+        let (cert, key) = (cert.display(), key.display());
+        format!("{checked} --tls-cert {cert} --tls-key {key}")
     };
     let ran = load("app", "oltp_read_write prepare --tables 2", &checked);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let runs = "oltp_read_write run --tables 2 --connections 16 --events 160 --time 0";
     let own = with(&own);
-    let own: Vec<&str> = own.iter().map(String::as_str).collect();
-    for (user, words) in [("app", &checked[..]), ("app", &own), ("shown", &own)] {
+    for (user, more) in [("app", &checked), ("app", &own), ("shown", &own)] {
         for mode in ["disable", "auto"] {
-            let ran = load(user, runs, &[words, &["--db-ps-mode", mode]].concat());
-            assert_eq!(ran.status.code(), Some(0), "{user} {words:?}: {ran:?}");
-            assert!(ran.stderr.contains("connects: 16 ok, 0 failed"), "{ran:?}");
-            assert!(ran.stderr.contains(", 0 failed, "), "{ran:?}");
+            let ran = load(user, runs, &format!("{more} --db-ps-mode {mode}"));
+            assert_eq!(ran.status.code(), Some(0), "{user} {more}: {ran:?}");
+            says(&ran.stderr, "connects: 16 ok, 0 failed");
+            says(&ran.stderr, ", 0 failed, ");
         }
     }
-    let foreign = with(&foreign);
-    let foreign: Vec<&str> = foreign.iter().map(String::as_str).collect();
-    for (user, words, reason) in [
-        ("app", &[][..], "error 3159"),
-        ("shown", &checked[..], "error 1045"),
-        (
-            "app",
-            &["--tls", "--ca", &other_ca][..],
-            "not signed by an authority",
-        ),
-        ("shown", &foreign[..], ""),
+    let (foreign, unknown) = (with(&foreign), format!("--tls --ca {}", other_ca.display()));
+    for (user, more, reason) in [
+        ("app", "", "error 3159"),
+        ("shown", &*checked, "error 1045"),
+        ("app", &unknown, "not signed by an authority"),
+        ("shown", &foreign, ""),
     ] {
-        let ran = load(user, runs, words);
-        assert_eq!(ran.status.code(), Some(1), "{user} {words:?}: {ran:?}");
-        assert!(ran.stderr.contains(reason), "{user} {words:?}: {ran:?}");
+        let ran = load(user, runs, more);
+        assert_eq!(ran.status.code(), Some(1), "{user} {more}: {ran:?}");
+        says(&ran.stderr, reason);
     }
 }
 
@@ -415,22 +308,17 @@ fn statements_of_load_run_under_tls_through_the_pool() {
 /// line that verifies them by name.
 #[test]
 fn certificates_of_onramp_tls_are_verified_and_renewed() {
-    let test = "certificates_of_onramp_tls_are_verified_and_renewed";
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let folder = Folder::new("tls-init");
     let made = folder.0.join("made");
     let tls = |job: &str, more: &[&str]| {
         let arguments = ["tls", job, made.to_str().unwrap()];
-        let output = Program::new(binary())
-            .args(arguments)
-            .args(more)
-            .output()
-            .unwrap();
-        let said = [&output.stdout[..], &output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).unwrap())
+        let ran = run(
+            binary(),
+            &[&arguments[..], more].concat(),
+            Duration::from_secs(20),
+        );
+        (ran.status.code(), ran.stdout + &ran.stderr)
     };
     let (status, said) = tls("renew", &[]);
     assert_eq!(status, Some(1));
@@ -459,22 +347,15 @@ fn certificates_of_onramp_tls_are_verified_and_renewed() {
             .args(["--no-defaults", "--protocol=tcp", "-uapp", "-papp", "-N"])
             .args([&format!("-h{host}"), "-P", &port_of(&pool.address)])
             .arg(format!("--ssl-ca={}", made.join("ca.pem").display()))
-            .args([
-                "--ssl-verify-server-cert",
-                "-e",
-                "SHOW STATUS LIKE 'Ssl_version'",
-            ])
+            .args(["--ssl-verify-server-cert", "-e", "SELECT 1"])
             .stdin(Stdio::null())
             .output();
         output.ok().map(|output| output.status.success())
     };
     if logs_in("localhost").is_none() {
-        return skipped(test, "the mariadb command line is not installed");
+        return skip("the mariadb command line is not installed");
     }
-    assert_eq!(
-        (logs_in("localhost"), logs_in("127.0.0.1")),
-        (Some(true), Some(true))
-    );
+    assert_eq!(["localhost", "127.0.0.1"].map(logs_in), [Some(true); 2]);
     let before = std::fs::read(made.join("cert.pem")).unwrap();
     let (status, said) = tls("renew", &["--name", "db.example.org", "--days", "7"]);
     assert_eq!(status, Some(0), "{said}");

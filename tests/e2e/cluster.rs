@@ -35,53 +35,31 @@ impl Pair {
     /// A pair of which the second has these options besides.
     pub(crate) fn start_with(test: &str, is_mysql: bool, second: &[&str]) -> Option<Pair> {
         let common = ["--log-bin=log", "--log-slave-updates=ON"];
-        let (mariadb, mysql): ([&[&str]; 2], [&[&str]; 2]) = (
-            [
-                &[
-                    "--server-id=1",
-                    "--rpl-semi-sync-master-enabled=1",
-                    "--rpl-semi-sync-master-timeout=60000",
-                    "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
-                ],
-                &[
-                    "--server-id=2",
-                    "--read-only=1",
-                    "--rpl-semi-sync-slave-enabled=1",
-                ],
-            ],
-            [
-                &[
-                    "--server-id=1",
-                    "--gtid-mode=ON",
-                    "--enforce-gtid-consistency=ON",
-                    "--plugin-load-add=semisync_source.so",
-                    "--rpl-semi-sync-source-enabled=1",
-                    "--rpl-semi-sync-source-timeout=60000",
-                ],
-                &[
-                    "--server-id=2",
-                    "--gtid-mode=ON",
-                    "--enforce-gtid-consistency=ON",
-                    "--super-read-only=1",
-                    "--plugin-load-add=semisync_replica.so",
-                    "--rpl-semi-sync-replica-enabled=1",
-                ],
-            ],
-        );
+        let mariadb = [
+            "--server-id=1 --rpl-semi-sync-master-enabled=1 \
+             --rpl-semi-sync-master-timeout=60000 --rpl-semi-sync-master-wait-point=AFTER_SYNC",
+            "--server-id=2 --read-only=1 --rpl-semi-sync-slave-enabled=1",
+        ];
+        let mysql = [
+            "--server-id=1 --gtid-mode=ON --enforce-gtid-consistency=ON \
+             --plugin-load-add=semisync_source.so --rpl-semi-sync-source-enabled=1 \
+             --rpl-semi-sync-source-timeout=60000",
+            "--server-id=2 --gtid-mode=ON --enforce-gtid-consistency=ON --super-read-only=1 \
+             --plugin-load-add=semisync_replica.so --rpl-semi-sync-replica-enabled=1",
+        ];
         let start = |own: &[&str]| {
             let all = [&common[..], own].concat();
-            match is_mysql {
-                true => found(
-                    Real::start_mysql(&[&["--log-replica-updates=ON"], &all[..1], own].concat()),
-                    test,
-                ),
-                false => found(Real::start(&all), test),
-            }
+            let mysql = [&["--log-replica-updates=ON"], &all[..1], own].concat();
+            let started = match is_mysql {
+                true => Real::start_mysql(&mysql),
+                false => Real::start(&all),
+            };
+            found(started, test)
         };
-        let [first, own] = if is_mysql { mysql } else { mariadb };
+        let [first, own] = if is_mysql { mysql } else { mariadb }.map(words);
         let pair = Pair {
-            one: start(first)?,
-            two: start(&[own, second].concat())?,
+            one: start(&first)?,
+            two: start(&[&own[..], second].concat())?,
         };
         pair.follow();
         pair.one.create_user("app", "app");
@@ -179,9 +157,7 @@ pub(crate) fn follow(source: &Real, replica: &Real) {
 
 /// The pairs of both products, one after the other.
 fn pairs() -> impl Iterator<Item = Pair> {
-    [false, true]
-        .into_iter()
-        .filter_map(|is_mysql| pooled(|test| Pair::start(test, is_mysql)))
+    on_both(Pair::start)
 }
 
 pub(crate) fn console(pool: &Pool) -> Client {
@@ -196,10 +172,7 @@ fn under_load(pool: &Pool, pair: &mut Pair, act: impl FnOnce(&mut Pair) -> Insta
         course.mark();
         course.first_after().duration_since(since)
     });
-    eprintln!(
-        "from read_only = 0 to the first transfer: {} ms",
-        took.as_millis()
-    );
+    eprintln!("from read_only = 0 to the first transfer: {took:?}");
     bank::check(&mut pair.two.admin(), &ledgers);
     for ledger in &ledgers {
         let other = (ledger.errors.iter()).find(|it| !matches!(it.code, MAYBE_RAN | 1213));
@@ -235,10 +208,8 @@ fn a_killed_writer_is_left_for_the_promoted_replica_and_no_client_is_disconnecte
         assert_eq!(rows.texts(), [["8"]]);
         assert_eq!(inside.failure("COMMIT").code, 1213);
         assert_eq!(inside.failure("SELECT LAST_INSERT_ID()").code, 1235);
-        assert_eq!(
-            inside.value("SELECT COUNT(*) FROM ledger WHERE tag = 'inside'"),
-            "0"
-        );
+        let asked = "SELECT COUNT(*) FROM ledger WHERE tag = 'inside'";
+        assert_eq!(inside.value(asked), "0");
         leaves.must("ROLLBACK");
         pool.wait_for("event=writer-moved message=the writer is two, was ")
             .unwrap();
@@ -331,10 +302,8 @@ fn a_switchover_is_without_an_error() {
         for ledger in &ledgers {
             assert_eq!(ledger.cut, 0, "a client was disconnected");
             // Transfers may lock the same accounts in different order.
-            let own = ledger
-                .errors
-                .iter()
-                .find(|failure| !failure.message.starts_with("Deadlock"));
+            let mut errors = ledger.errors.iter();
+            let own = errors.find(|failure| !failure.message.starts_with("Deadlock"));
             assert!(own.is_none(), "{own:?}");
         }
         idle.execute(prepared.id, &[], false).unwrap();
@@ -346,10 +315,8 @@ fn a_switchover_is_without_an_error() {
         assert_eq!(pair.one.admin().value("SELECT @@global.read_only"), "1");
         let rows = console.rows("SHOW FULL SERVERS").texts();
         assert_eq!((&*rows[1][0], &*rows[1][3]), ("two", "writer"), "{rows:?}");
-        says(
-            &console.failure("SWITCH TO two").message,
-            "'two' is written to already",
-        );
+        let words = "'two' is written to already";
+        says(&console.failure("SWITCH TO two").message, words);
     }
 }
 
@@ -387,33 +354,25 @@ fn a_writer_without_room_is_full_and_stays() {
         let mut client = login(&pool.address, &bank());
         let full = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full'";
         assert_eq!(client.failure(full).code, 1021);
-        pool.wait_for(
-            "event=server-state message='one' is full, was writer: statements fail for want of \
-             room: error 1021",
-        )
-        .unwrap();
+        let line = "event=server-state message='one' is full, was writer: statements fail for want \
+                    of room: error 1021";
+        pool.wait_for(line).unwrap();
         client.must("INSERT INTO ledger (tag) VALUES ('room')");
     }
 }
 
 #[test]
 fn a_switchover_that_fails_changes_nothing() {
-    let Some(pair) = pooled(|test| Pair::start(test, false)) else {
-        return;
-    };
+    let pair = or_return!(pooled(|test| Pair::start(test, false)));
     let pool = pair.pool("switch_ms_max = 1000");
     let mut console = console(&pool);
-    says(
-        &console.failure("SWITCH TO three").message,
-        "there is no server 'three'",
-    );
+    let words = "there is no server 'three'";
+    says(&console.failure("SWITCH TO three").message, words);
     let mut holds = login(&pool.address, &bank());
     holds.must(HOLD);
     holds.must("INSERT INTO ledger (tag) VALUES ('held')");
-    says(
-        &console.failure("SWITCH TO two").message,
-        "everything goes on where it was: 1 ",
-    );
+    let expected = "everything goes on where it was: 1 ";
+    says(&console.failure("SWITCH TO two").message, expected);
     holds.must("COMMIT");
     // It receives nothing any more.
     pair.two.execute(&["STOP SLAVE"]);
@@ -424,34 +383,26 @@ fn a_switchover_that_fails_changes_nothing() {
     let failure = console.failure("SWITCH TO two");
     says(&failure.message, "everything goes on where it was: ");
     holds.must("INSERT INTO ledger (tag) VALUES ('after')");
-    assert_eq!(
-        pair.one.admin().value("SELECT COUNT(*) FROM bank.ledger"),
-        "3"
-    );
+    let asked = "SELECT COUNT(*) FROM bank.ledger";
+    assert_eq!(pair.one.admin().value(asked), "3");
     assert_eq!(pair.two.admin().value("SELECT @@global.read_only"), "1");
 }
 
 #[test]
 fn a_fence_is_shown_and_taken_back() {
-    let Some(pair) = pooled(|test| Pair::start(test, false)) else {
-        return;
-    };
+    let pair = or_return!(pooled(|test| Pair::start(test, false)));
     let pool = pair.pool_with("wait_ms_max = 300", "");
     let (mut client, mut console) = (login(&pool.address, &bank()), console(&pool));
     client.must("SELECT 1");
     console.must("FENCED one");
     let message = client.failure("SELECT 1").message;
-    says(
-        &message,
-        "no server is known to take writes: one: it is fenced",
-    );
+    let words = "no server is known to take writes: one: it is fenced";
+    says(&message, words);
     let rows = console.rows("SHOW FULL SERVERS").texts();
-    assert!(
-        rows[0]
-            .iter()
-            .any(|value| value.starts_with("it is fenced")),
-        "{rows:?}"
-    );
+    let is_said = rows[0]
+        .iter()
+        .any(|value| value.starts_with("it is fenced"));
+    assert!(is_said, "{rows:?}");
     console.must("UNFENCED one");
     client.must("SELECT 1");
 }
@@ -469,14 +420,10 @@ fn a_pool_that_is_ended_ends_its_switchover_first() {
         let mut admin = pair.one.admin();
         let read_only = "SELECT @@global.read_only";
         while admin.value(read_only) == "0" && !asks.is_finished() {}
-        assert_eq!(
-            admin.value(read_only),
-            "1",
-            "the switchover has held nothing"
-        );
+        let held = admin.value(read_only);
+        assert_eq!(held, "1", "the switchover has held nothing");
         pool.terminate();
-        let (status, said) = pool.wait();
-        assert!(status.success(), "{said}");
+        ended(pool);
         assert_eq!(admin.value(read_only), "0");
         let _ = asks.join().unwrap();
     }
@@ -509,10 +456,8 @@ fn insert_until(
                 _ => client.execute(insert, &[Some(tag.as_bytes())], false),
             };
             let outcomes = outcomes.unwrap();
-            assert!(
-                !matches!(outcomes[..], [Outcome::Failed(_)]),
-                "{outcomes:?}"
-            );
+            let has_failed = matches!(outcomes[..], [Outcome::Failed(_)]);
+            assert!(!has_failed, "{outcomes:?}");
             longest = longest.max(begun.elapsed());
             sent += u32::from(step % 2 == 0);
         }
@@ -553,11 +498,7 @@ fn a_switchover_over_http_is_without_an_error_for_a_thousand_clients() {
                 (all.0 + one.0, longest)
             })
         });
-        eprintln!(
-            "{sent} inserts, the longest wait {} ms, and {} ms for all at once without one",
-            longest.as_millis(),
-            before.as_millis()
-        );
+        eprintln!("{sent} inserts, the longest wait {longest:?}, all at once {before:?} without");
         let question = "SELECT COUNT(*), COUNT(DISTINCT tag) FROM bank.ledger";
         let found = pair.two.admin().rows(question).texts();
         assert_eq!(found, [[sent.to_string(), sent.to_string()]]);
@@ -590,22 +531,17 @@ fn a_promote_command_that_fails_changes_nothing_and_one_that_succeeds_promotes()
             pid = pid_file.display(),
         );
         std::fs::write(&script, text).unwrap();
-        let command = format!(
-            "promote_command = [\"/bin/sh\", \"{}\"]\nswitch_ms_max = 8000",
-            script.display()
-        );
+        let shown = script.display();
+        let command = format!("promote_command = [\"/bin/sh\", \"{shown}\"]\nswitch_ms_max = 8000");
         let pool = pair.pool(&command);
         let mut console = console(&pool);
         let mut client = login(&pool.address, &bank());
-        for (number, (how, why)) in [
-            ("exits", "exit status: 1"),
-            ("killed", "signal: 9"),
-            ("hangs", "did not end within 8000 ms"),
-            ("half", "exit status: 1"),
-        ]
-        .into_iter()
-        .enumerate()
-        {
+        for (count, how, why) in [
+            ("1", "exits", "exit status: 1"),
+            ("2", "killed", "signal: 9"),
+            ("3", "hangs", "did not end within 8000 ms"),
+            ("4", "half", "exit status: 1"),
+        ] {
             std::fs::write(&which, how).unwrap();
             let message = console.failure("SWITCH TO two").message;
             says(&message, "everything goes on where it was: promote_command");
@@ -615,9 +551,9 @@ fn a_promote_command_that_fails_changes_nothing_and_one_that_succeeds_promotes()
                 pair.follow_again();
             }
             client.must(&format!("INSERT INTO ledger (tag) VALUES ('{how}')"));
-            let count = pair.one.admin().value("SELECT COUNT(*) FROM bank.ledger");
-            assert_eq!(count, (number + 1).to_string());
-            assert_eq!(pair.one.admin().value("SELECT @@global.read_only"), "0");
+            let mut admin = pair.one.admin();
+            assert_eq!(admin.value("SELECT COUNT(*) FROM bank.ledger"), count);
+            assert_eq!(admin.value("SELECT @@global.read_only"), "0");
             assert_eq!(pair.two.admin().value("SELECT @@global.read_only"), "1");
             if how == "hangs" {
                 let left = std::fs::read_to_string(&pid_file).unwrap();

@@ -36,10 +36,7 @@ fn run(real: &Real) -> String {
 }
 
 fn check(started: Result<Real, String>) {
-    let Some(real) = pooled(|test| found(started, test)) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(own(started));
     let found = run(&real);
     let server = server_of(&real);
     if std::env::var_os("ONRAMP_WRITE").is_some() {

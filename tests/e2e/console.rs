@@ -30,6 +30,17 @@ pub(crate) fn rows(client: &mut Client, text: &str) -> Vec<Vec<String>> {
     rows.map(|row| row.iter().map(shown).collect()).collect()
 }
 
+/// Waits until a question has these rows: figures are half a second old at most.
+pub(crate) fn await_rows<T: std::fmt::Debug>(console: &mut Client, question: &str, expected: T)
+where
+    Vec<Vec<String>>: PartialEq<T>,
+{
+    until(|| match rows(console, question) {
+        shown if shown == expected => Ok(()),
+        shown => Err(format!("{question}: {shown:?}, not {expected:?}")),
+    });
+}
+
 #[test]
 fn the_console_shows_clients_and_commands_reach_them() {
     let Some(real) = pooled(server) else { return };
@@ -43,23 +54,13 @@ fn the_console_shows_clients_and_commands_reach_them() {
     let id = rows(&mut holder, "SELECT CONNECTION_ID()")
         .remove(0)
         .remove(0);
-    let shown = rows(
-        &mut console,
-        "SELECT id, user, state, substr(pins, 1, 10), pinned_by FROM clients WHERE pins > ''",
-    );
-    let expected = [
-        id.as_str(),
-        "app",
-        "holding",
-        "user_lock ",
-        "SELECT GET_LOCK(...",
-    ];
-    assert_eq!(shown, [expected]);
-    let count = rows(
-        &mut console,
-        "SELECT count(*) FROM clients JOIN groups USING (group_id)",
-    );
-    assert_eq!(count, [["2"]]);
+    let pinned =
+        "SELECT id, user, state, substr(pins, 1, 10), pinned_by FROM clients WHERE pins > ''";
+    let shown = rows(&mut console, pinned);
+    let lock = "SELECT GET_LOCK(...";
+    assert_eq!(shown, [[&*id, "app", "holding", "user_lock ", lock]]);
+    let joined = "SELECT count(*) FROM clients JOIN groups USING (group_id)";
+    assert_eq!(rows(&mut console, joined), [["2"]]);
     // mysqladmin status.
     let said = console.run(Command::Statistics, b"").unwrap();
     let [Outcome::Text(said)] = &said[..] else {
@@ -73,7 +74,7 @@ fn the_console_shows_clients_and_commands_reach_them() {
     // Nobody waits for more than a free backend while the pool is paused; who has one goes on.
     console.must("PAUSE");
     assert!(console.failure("PAUSE").message.contains("already paused"));
-    other.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+    send(&mut other, "SELECT 2");
     while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
     holder.must("SELECT 3");
     console.must("RESUME");
@@ -88,10 +89,8 @@ fn the_console_shows_clients_and_commands_reach_them() {
         after.iter().all(|row| !before.contains(row)),
         "{before:?} {after:?}"
     );
-    assert_eq!(
-        rows(&mut console, &format!("SHOW BACKENDS WHERE client = {id}")).len(),
-        1
-    );
+    let held = rows(&mut console, &format!("SHOW BACKENDS WHERE client = {id}"));
+    assert_eq!(held.len(), 1);
     holder.must("SELECT 5");
     console.must(&format!("KILL {id}"));
     assert!(holder.query("SELECT 6").is_err());
@@ -107,11 +106,8 @@ fn the_console_shows_clients_and_commands_reach_them() {
     assert_eq!(console.failure("SELECT * FROM nosuch").code, 1146);
     console.must("SET GLOBAL backends_max = 4");
     pool.wait_for("backends_max is 4 now").unwrap();
-    assert!(
-        !pool.said().contains("(max_connections)"),
-        "{}",
-        pool.said()
-    );
+    let said = pool.said();
+    assert!(!said.contains("(max_connections)"), "{said}");
 }
 
 #[test]
@@ -134,38 +130,19 @@ fn statements_are_counted_without_their_values() {
     let question = "SELECT statement, count, errors, rows, digest IS NOT NULL, \
                     service_seconds >= service_max_seconds FROM statements WHERE count > 0 \
                     AND statement NOT LIKE 'SET %' ORDER BY count DESC";
+    let union = "SELECT ? AS secret, ? UNION SELECT ?, ...";
+    let missing = "SELECT * FROM missing WHERE id = ?";
     let expected = [
-        [
-            "SELECT ? AS secret, ? UNION SELECT ?, ...",
-            "5",
-            "0",
-            "10",
-            "1",
-            "1",
-        ],
-        [
-            "SELECT * FROM missing WHERE id = ?",
-            "1",
-            "1",
-            "0",
-            "1",
-            "1",
-        ],
+        [union, "5", "0", "10", "1", "1"],
+        [missing, "1", "1", "0", "1", "1"],
     ];
-    // Figures are half a second old at most.
-    until(|| match rows(&mut console, question) {
-        shown if shown == expected => Ok(()),
-        shown => Err(format!("{shown:?}")),
-    });
+    await_rows(&mut console, question, expected);
     // More than there may be: the bound holds, and nothing is lost of the sums.
     for name in 0..40 {
         client.must(&format!("SELECT 1 AS column_{name}"));
     }
     let sums = "SELECT sum(count) >= 46, count(*) <= 17, sum(digest IS NULL) FROM statements";
-    until(|| match rows(&mut console, sums) {
-        shown if shown == [["1", "1", "1"]] => Ok(()),
-        shown => Err(format!("{shown:?}")),
-    });
+    await_rows(&mut console, sums, [["1", "1", "1"]]);
 }
 
 #[test]
@@ -174,18 +151,15 @@ fn slow_statements_are_logged() {
     let (pool, place) = start(real, "slow-statements.toml", "slow_statement_ms = 20");
     let mut client = login(&pool.address, &app());
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    client.must(&format!(
-        "SELECT SLEEP(0.03), 'secret' /*traceparent='{trace}'*/"
-    ));
+    let sql = format!("SELECT SLEEP(0.03), 'secret' /*traceparent='{trace}'*/");
+    client.must(&sql);
     let line = pool.wait_for("SELECT SLEEP(?), ?").unwrap();
-    for part in [
-        "level=warning event=slow-statement",
-        "account=\"app\"",
-        "rows=1",
-        &format!("traceparent={trace}"),
-        "message=SELECT SLEEP(?), ?",
-    ] {
-        assert!(line.contains(part), "{part}: {line}");
+    let parts = "level=warning event=slow-statement account=\"app\" rows=1 traceparent=";
+    for part in words(parts)
+        .into_iter()
+        .chain([trace, "message=SELECT SLEEP(?), ?"])
+    {
+        says(&line, part);
     }
     assert!(!line.contains("secret"), "{line}");
     // The digest is the one of the console.
@@ -193,10 +167,7 @@ fn slow_statements_are_logged() {
     let digest = digest.split(' ').next().unwrap();
     let mut console = admin(&place);
     let question = format!("SELECT statement FROM statements WHERE digest = '{digest}'");
-    until(|| match rows(&mut console, &question) {
-        shown if shown == [["SELECT SLEEP(?), ?"]] => Ok(()),
-        shown => Err(format!("{shown:?}")),
-    });
+    await_rows(&mut console, &question, [["SELECT SLEEP(?), ?"]]);
     // A prepared one, and one that fails.
     let prepared = client.prepare("SELECT SLEEP(?) AS prepared");
     client
@@ -207,10 +178,8 @@ fn slow_statements_are_logged() {
     client.failure("SELECT SLEEP(0.05) FROM (SELECT 1) AS a WHERE (SELECT 1 UNION SELECT 2)");
     drop(client);
 
-    let pool = fresh_pool(
-        real,
-        "slow_statement_ms = 20\nslow_statement_values = true\nlog_format = \"json\"",
-    );
+    let extra = "slow_statement_ms = 20\nslow_statement_values = true\nlog_format = \"json\"";
+    let pool = fresh_pool(real, extra);
     let mut client = login(&pool.address, &app());
     client.must("SELECT SLEEP(0.03), 'shown'");
     let line = pool.wait_for("SELECT SLEEP(0.03), 'shown'").unwrap();
@@ -244,22 +213,12 @@ fn all_statements_are_logged_on_request() {
         client.must(&format!("SELECT 'hidden' AS one /*traceparent='{trace}'*/"));
         let line = logged(&pool, " message=SELECT ? AS one");
         let server = format!("server={} ", real.address());
-        for part in [
-            "account=\"app\"",
-            "command=query",
-            &server,
-            "thread=",
-            "rows=1",
-        ] {
-            assert!(line.contains(part), "{part}: {line}");
-        }
-        for part in [
-            "wait_ms=",
-            "service_ms=",
-            "digest=",
-            &format!("traceparent={trace}"),
-        ] {
-            assert!(line.contains(part), "{part}: {line}");
+        let parts = "account=\"app\" command=query thread= rows=1 wait_ms= service_ms= digest=";
+        for part in words(parts)
+            .into_iter()
+            .chain([&*server, &format!("traceparent={trace}")])
+        {
+            says(&line, part);
         }
         client.failure("SELECT * FROM shop.missing WHERE id = 5");
         let line = logged(&pool, "message=SELECT * FROM shop.missing WHERE id = ?");
@@ -276,10 +235,8 @@ fn all_statements_are_logged_on_request() {
         // What the pool answers itself, with an error or without.
         client.must("BEGIN");
         let line = logged(&pool, "message=BEGIN");
-        assert!(
-            line.contains("reason=pool") && !line.contains("error="),
-            "{line}"
-        );
+        says(&line, "reason=pool");
+        assert!(!line.contains("error="), "{line}");
         client.failure("SET onramp_priority = 'none'");
         let line = logged(&pool, "message=SET onramp_priority = ?");
         says(&line, "reason=pool");
@@ -287,9 +244,7 @@ fn all_statements_are_logged_on_request() {
         assert!(!pool.said().contains("hidden"), "{}", pool.said());
         // A client that is closed while its statement runs.
         let mut closed = login(&pool.address, &app());
-        closed
-            .send(&[(Command::Query, b"SELECT SLEEP(600) AS cut")])
-            .unwrap();
+        send(&mut closed, "SELECT SLEEP(600) AS cut");
         let running = "SELECT id FROM clients WHERE state = 'running'";
         let id = until(|| {
             let running = rows(&mut console, running).pop();
@@ -297,14 +252,12 @@ fn all_statements_are_logged_on_request() {
         });
         console.must(&format!("KILL {}", id[0]));
         let line = logged(&pool, "message=SELECT SLEEP(?) AS cut");
-        assert!(
-            line.contains("reason=client-closed") && line.contains(&server),
-            "{line}"
-        );
+        says(&line, "reason=client-closed");
+        says(&line, &server);
         // One that leaves in the middle of its reply: its socket no longer says where it came from.
         let mut left = login(&pool.address, &app());
         let long = "SELECT REPEAT('a', 1000000) AS unread FROM information_schema.columns LIMIT 40";
-        left.send(&[(Command::Query, long.as_bytes())]).unwrap();
+        send(&mut left, long);
         // One that is gone before its statement begins has none.
         left.await_answer().unwrap();
         drop(left);
@@ -339,28 +292,18 @@ fn all_statements_are_logged_on_request() {
             let shown = format!("SELECT value FROM config WHERE name = '{name}'");
             assert_eq!(console.value(&shown), value);
         }
-        for (refused, why) in [
-            ("SET backends_max = 1000", "without a restart"),
-            ("SET groups = 3", "read at start only"),
-            ("SET backend.tls = 'off'", "read at start only"),
-            (
-                "SET console.admin_password = 'secret'",
-                "read at start only",
-            ),
-            ("SET GLOBAL nothing = 1", "see SHOW CONFIG"),
-            (
-                "SET idle_s_max = 0",
-                "SET idle_s_max: expected a number from 1",
-            ),
-            (
-                "SET backends_max = -1",
-                "SET backends_max: expected a number from 1",
-            ),
-            ("SET SESSION backends_max = 2", "the whole pool's"),
-            ("SET @@backends_max = 2", "the whole pool's"),
-        ] {
-            let message = console.failure(refused).message;
-            assert!(message.contains(why), "{message}");
+        for [refused, why] in table(
+            "SET backends_max = 1000 => without a restart
+             SET groups = 3 => read at start only
+             SET backend.tls = 'off' => read at start only
+             SET console.admin_password = 'secret' => read at start only
+             SET GLOBAL nothing = 1 => see SHOW CONFIG
+             SET idle_s_max = 0 => SET idle_s_max: expected a number from 1
+             SET backends_max = -1 => SET backends_max: expected a number from 1
+             SET SESSION backends_max = 2 => the whole pool's
+             SET @@backends_max = 2 => the whole pool's",
+        ) {
+            says(&console.failure(refused).message, why);
         }
         // What was set is taken back.
         let shown = "SELECT value FROM config WHERE name = 'idle_s_max'";
@@ -375,11 +318,9 @@ fn all_statements_are_logged_on_request() {
         console.must("SET statement_log_users = 'other, app'");
         client.must("SELECT 'value' AS seen");
         logged(&pool, "message=SELECT 'value' AS seen");
-        assert!(
-            console
-                .failure("SET statement_log = 'all'")
-                .message
-                .contains("literal")
+        says(
+            &console.failure("SET statement_log = 'all'").message,
+            "literal",
         );
         // Texts that may hold a password are masked nevertheless.
         client.failure("ALTER USER nobody@nowhere IDENTIFIED BY 'secret'");
@@ -387,10 +328,8 @@ fn all_statements_are_logged_on_request() {
         client.must("SELECT 'secret' AS password");
         logged(&pool, "message=SELECT ? AS password");
         console.must("RELOAD");
-        assert_eq!(
-            console.value("SELECT COUNT(*) FROM config WHERE place = 'console'"),
-            "0"
-        );
+        let sql = "SELECT COUNT(*) FROM config WHERE place = 'console'";
+        assert_eq!(console.value(sql), "0");
         client.must("SELECT 'value' AS again");
         logged(&pool, "message=SELECT ? AS again");
         let said = pool.said();
@@ -450,17 +389,14 @@ fn a_reader_may_read_and_a_stranger_nothing() {
 
 #[test]
 fn the_console_answers_when_nothing_else_does() {
-    let Some(mut real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let mut real = or_return!(pooled(own_server));
     let extra = "backends_max = 1\ngroups = 1\nclients_max = 2\nserver_down_fail_ms = 1";
     let (pool, place) = start(&real, "console-full.toml", extra);
     let mut console = admin(&place);
     let mut holder = login(&pool.address, &app());
     holder.must("SELECT GET_LOCK('console', 0)");
     let mut waiting = login(&pool.address, &app());
-    waiting.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+    send(&mut waiting, "SELECT 1");
     while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
     // No client more fits, and the console takes one.
     assert!(Client::connect(&pool.address, &app()).is_err());
@@ -496,7 +432,7 @@ fn a_drain_ends_a_pause() {
     client.must("SELECT 1");
     let mut console = admin(&place);
     console.must("PAUSE");
-    client.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+    send(&mut client, "SELECT 2");
     while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
     console.must("DRAIN");
     assert_eq!(client.receive().unwrap()[0].rows().rows.len(), 1);
@@ -513,7 +449,6 @@ fn columns(client: &mut Client, table: &str) -> Vec<String> {
 /// Tools that were written for a server's thread pool find its tables.
 #[test]
 fn tables_of_the_servers_have_the_servers_columns() {
-    let test = "tables_of_the_servers_have_the_servers_columns";
     let Some(real) = pooled(server) else { return };
     let (_pool, place) = start(real, "columns.toml", "groups = 1");
     let mut console = admin(&place);
@@ -528,21 +463,14 @@ fn tables_of_the_servers_have_the_servers_columns() {
     let mariadb = mariadb.each_ref().map(String::as_str);
     compare(&mut real.admin(), "information_schema", &mariadb);
     let plugin = ["--plugin-load-add=thread_pool.so"];
-    let Some(mysql) = found(Real::start_mysql(&plugin), test) else {
-        return;
-    };
+    let mysql = or_return!(own(Real::start_mysql(&plugin)));
     let mut admin = mysql.admin();
     let has = "SELECT COUNT(*) FROM information_schema.plugins WHERE plugin_name = 'thread_pool'";
     if admin.value(has) == "0" {
-        return skipped(test, "this MySQL has no thread pool");
+        return skip("this MySQL has no thread pool");
     }
-    let oracle = [
-        "tp_connections",
-        "tp_thread_group_state",
-        "tp_thread_group_stats",
-        "tp_thread_state",
-    ];
-    compare(&mut admin, "performance_schema", &oracle);
+    let oracle = "tp_connections tp_thread_group_state tp_thread_group_stats tp_thread_state";
+    compare(&mut admin, "performance_schema", &words(oracle));
 }
 
 #[test]
@@ -557,17 +485,14 @@ fn the_tables_of_mysqls_thread_pool_show_who_runs_and_who_waits() {
     let mut admin = real.admin();
     admin.must("SELECT GET_LOCK('tp_tables', 0)");
     let asks = "SELECT GET_LOCK('tp_tables', 100)";
-    runs.send(&[(Command::Query, asks.as_bytes())]).unwrap();
+    send(&mut runs, asks);
     holds.must(HOLD);
-    waits.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+    send(&mut waits, "SELECT 1");
     let state = "SELECT QUEUED_QUERIES, QUEUED_TRANSACTIONS, THREAD_COUNT, ACTIVE_THREAD_COUNT, \
                  STALLED_THREAD_COUNT, THREADS_BOUND_TO_TRANSACTION, CONNECTION_COUNT, \
                  OLDEST_QUEUED IS NOT NULL FROM performance_schema.tp_thread_group_state";
     let expected = ["0", "1", "2", "2", "1", "1", "4", "1"];
-    until(|| match rows(&mut console, state) {
-        shown if shown == [expected] => Ok(()),
-        shown => Err(format!("{shown:?}")),
-    });
+    await_rows(&mut console, state, [expected]);
     let threads = rows(
         &mut console,
         "SELECT c.CONNECTION_ID, t.PROCESS_COUNT > 1, t.WAIT_TYPE, t.TP_THREAD_TYPE, \
@@ -604,10 +529,7 @@ fn the_tables_of_mysqls_thread_pool_show_who_runs_and_who_waits() {
 /// A limit of the server below that of the settings is shown as it is in force.
 #[test]
 fn show_config_shows_what_the_server_takes() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let mut server = real.admin();
     let extra = "groups = 1\nbackends_reserved = 0\nbackends_max = 20";
     let (pool, place) = start(&real, "config_lowered.toml", extra);
@@ -622,29 +544,17 @@ fn show_config_shows_what_the_server_takes() {
     pool.wait_for("at most 10 backends").unwrap();
     let lowered = format!("{written}, lowered from 20 by the server's max_connections");
     assert_eq!(shown(&mut console, "backends_max"), ["10", &*lowered]);
-    assert_eq!(
-        rows(&mut console, "SELECT backends_max FROM servers"),
-        [["10"]]
-    );
+    let of_servers = "SELECT backends_max FROM servers";
+    assert_eq!(rows(&mut console, of_servers), [["10"]]);
     console.must("SET backends_max = 18");
-    assert_eq!(
-        shown(&mut console, "backends_max"),
-        [
-            "10",
-            "console, lowered from 18 by the server's max_connections"
-        ]
-    );
+    let lowered = "console, lowered from 18 by the server's max_connections";
+    assert_eq!(shown(&mut console, "backends_max"), ["10", lowered]);
     console.must("SET backends_max = 4");
     assert_eq!(shown(&mut console, "backends_max"), ["4", "console"]);
     let prepared = shown(&mut console, "prepared_max").remove(0);
     server.must("SET GLOBAL max_prepared_stmt_count = 16");
     let lowered =
         format!("default, lowered from {prepared} by the server's max_prepared_stmt_count");
-    until(|| {
-        let shown = shown(&mut console, "prepared_max");
-        match shown == ["12", &*lowered] {
-            true => Ok(()),
-            false => Err(format!("{shown:?}")),
-        }
-    });
+    let asked = "SELECT value, place FROM config WHERE name = 'prepared_max'";
+    await_rows(&mut console, asked, [["12", &*lowered]]);
 }

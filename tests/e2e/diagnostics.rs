@@ -120,7 +120,7 @@ fn a_backend_that_makes_room_is_asked_first_for_a_client_that_waits() {
         ];
         asks.send(&texts).unwrap();
         pool.wait_for_census("waiting: 1,").unwrap();
-        schemaless.send(&[(Command::Query, b"SELECT 7")]).unwrap();
+        send(&mut schemaless, "SELECT 7");
         pool.wait_for_census("waiting: 2,").unwrap();
         holds.must("COMMIT");
         asks.receive().unwrap();

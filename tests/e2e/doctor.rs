@@ -12,8 +12,8 @@ fn doctor(arguments: &[&str]) -> Ran {
 }
 
 /// A server of its own: its variables are changed here.
-fn own_server(test: &str) -> Option<Real> {
-    found(Real::start(&["--max-connections=77"]), test)
+fn own_server(_: &str) -> Option<Real> {
+    own(Real::start(&["--max-connections=77"]))
 }
 
 fn target(server: &Real) -> String {
@@ -38,9 +38,7 @@ fn max_connections(server: &Real) -> String {
 
 #[test]
 fn a_servers_limit_is_found_set_and_set_back() {
-    let Some(server) = pooled(own_server) else {
-        return;
-    };
+    let server = or_return!(pooled(own_server));
     let target = target(&server);
     let ladder = doctor(&["--target", &target, "--json"]);
     assert!(ladder.status.success(), "{ladder:?}");
@@ -79,9 +77,7 @@ fn a_servers_limit_is_found_set_and_set_back() {
 
 #[test]
 fn nothing_is_set_when_nobody_can_be_asked() {
-    let Some(server) = pooled(own_server) else {
-        return;
-    };
+    let server = or_return!(pooled(own_server));
     let target = target(&server);
     let record = server.folder().join("undo.json");
     let record = record.to_str().unwrap();
@@ -94,10 +90,7 @@ fn nothing_is_set_when_nobody_can_be_asked() {
 
 #[test]
 fn it_says_which_servers_limits_it_reads() {
-    let test = "it_says_which_servers_limits_it_reads";
-    let Some((one, other)) = own_server(test).zip(own_server(test)) else {
-        return;
-    };
+    let (one, other) = or_return!(pooled(own_server).zip(pooled(own_server)));
     let whose = |pid: u32, server: &Real| {
         let socket = server.socket();
         let place = format!("process {pid} (port {}, socket {socket})", server.port());
@@ -110,17 +103,13 @@ fn it_says_which_servers_limits_it_reads() {
     says(&text, "none of their limits are looked at");
     assert!(text.contains(&first) && text.contains(&second), "{text}");
     assert!(text.contains("--server-pid PID"), "{text}");
-    for ran in [
-        doctor(&["--server-pid", &one.pid().to_string()]),
-        doctor(&["--target", &target(&one)]),
-    ] {
-        let text = unwrapped(&ran);
+    let (pid, target) = (one.pid().to_string(), target(&one));
+    for named in [["--server-pid", &pid], ["--target", &target]] {
+        let text = unwrapped(&doctor(&named));
         assert!(text.contains("limits of the server are those of"), "{text}");
         let (chosen, others) = text.split_once("also on this host").unwrap();
-        assert!(
-            chosen.contains(&first) && !chosen.contains(&second),
-            "{text}"
-        );
+        says(chosen, &first);
+        assert!(!chosen.contains(&second), "{chosen}");
         assert!(others.contains(&second), "{text}");
     }
     let ran = doctor(&["--json"]);
@@ -141,20 +130,14 @@ fn check<'a>(answer: &'a Value, name: &str) -> &'a Value {
 
 /// The doctor's answer to an account without a single privilege.
 fn asked_by_the_poor(server: &Real) -> Value {
-    let socket = server.socket();
-    let ran = doctor(&[
-        "--json",
-        "--target",
-        &format!("mysql://poor:x@/?socket={socket}"),
-    ]);
+    let target = format!("mysql://poor:x@/?socket={}", server.socket());
+    let ran = doctor(&["--json", "--target", &target]);
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
 
 #[test]
 fn an_account_without_privileges_is_told_what_it_lacks_by_mariadb() {
-    let Some(server) = pooled(own_server) else {
-        return;
-    };
+    let server = or_return!(pooled(own_server));
     server.execute(&["CREATE USER 'poor'@'%' IDENTIFIED BY 'x'"]);
     // MariaDB tells everybody the age of its checkpoint, so nothing is missing.
     let answer = asked_by_the_poor(&server);
@@ -190,11 +173,7 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mariadb() {
 /// PROCESS; later ones tell it everybody.
 #[test]
 fn an_account_without_privileges_is_told_what_it_lacks_by_mysql() {
-    let test = "an_account_without_privileges_is_told_what_it_lacks_by_mysql";
-    let Some(server) = pooled(|test| found(Real::start_mysql(&["--max-connections=77"]), test))
-    else {
-        return;
-    };
+    let server = or_return!(own(Real::start_mysql(&["--max-connections=77"])));
     server.execute(&["CREATE USER 'poor'@'%' IDENTIFIED BY 'x'"]);
     let answer = asked_by_the_poor(&server);
     assert_eq!(answer["connections_possible"]["direct"], 77, "{answer:#}");
@@ -204,21 +183,13 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mysql() {
         assert_eq!(asked["status"], "warn", "{answer:#}");
         let why = asked["why"].as_str().unwrap();
         let command = "GRANT PROCESS ON *.* TO 'poor'@'%'";
-        assert!(
-            why.contains("accounts with PROCESS only") && why.ends_with(command),
-            "{why}"
-        );
-        assert_eq!(
-            check(&answer, "redo_log")["status"],
-            "skipped",
-            "{answer:#}"
-        );
+        says(why, "accounts with PROCESS only");
+        assert!(why.ends_with(command), "{why}");
+        let redo_log = &check(&answer, "redo_log")["status"];
+        assert_eq!(redo_log, "skipped", "{answer:#}");
         server.execute(&[command]);
     } else {
-        skipped(
-            test,
-            "only in part: the word PROCESS is for MySQL before 8.0.30 (ONRAMP_MYSQL)",
-        );
+        skip("only in part: the word PROCESS is for MySQL before 8.0.30 (ONRAMP_MYSQL)");
     }
     let answer = asked_by_the_poor(&server);
     assert_eq!(check(&answer, "server")["status"], "ok", "{answer:#}");
@@ -235,34 +206,18 @@ fn pool_and_load_refuse_in_the_doctors_words() {
         ran.stderr
     };
     let target = "mysql://a@127.0.0.1:1/t";
-    let load = [
-        "load",
-        "select",
-        "run",
-        "--target",
-        target,
-        "--connections",
-        "200000",
-    ];
+    let load = format!("load select run --target {target} --connections 200000");
+    let load = words(&load);
     let one = ["--source-addresses", "127.0.0.9", "--preflight", "refuse"];
-    let words = refused(&[&load[..], &one[..]].concat(), "local_ports");
+    let said = refused(&[&load[..], &one[..]].concat(), "local_ports");
     let options = ["--connections", "200000", "--role", "client"];
     let answer = doctor(&[&options[..], &["--source-addresses", "127.0.0.9"]].concat());
     let why = "a connection is told from others by addresses and ports";
-    assert!(
-        words.contains(why) && answer.stdout.contains(why),
-        "{words}\n{answer:?}"
-    );
+    says(&said, why);
+    says(&answer.stdout, why);
     let backend = "mysql://a@127.0.0.1:1";
     let pool = ["pool", "--listen", "127.0.0.1:0", "--backend", backend];
-    let many = [
-        "--clients-max",
-        "10000000",
-        "--backends-max",
-        "1",
-        "--preflight",
-        "refuse",
-    ];
+    let many = words("--clients-max 10000000 --backends-max 1 --preflight refuse");
     let hard = doctor(&["--save-facts", "/dev/stderr"]).stderr;
     let facts: serde_json::Value = serde_json::from_str(&hard).unwrap();
     if facts["this"]["nofile_hard"].as_u64() > Some(9_000_000) {

@@ -52,20 +52,19 @@ fn who_floods_with_a_bad_statement_is_found() {
 #[test]
 fn a_server_that_is_full_or_stands_still_is_found() {
     for real in own_servers(&["--max-connections=10"]) {
-        real.create_user("app", "app");
         let extra = "backends_max = 4\ngroups = 1\nserver_down_fail_ms = 600000";
         let (pool, place) = start(&real, "drill-slow.toml", extra);
         let (mut console, mut client) = (admin(&place), login(&pool.address, &app()));
         let connect = || Client::connect(&real.address(), &app()).ok();
         let others: Vec<Client> = std::iter::from_fn(connect).collect();
-        client.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+        send(&mut client, "SELECT 1");
         let full = "SELECT 1 FROM servers WHERE state = 'writer' AND why LIKE '%1040%'";
         first_row(&mut console, full);
         drop(others);
         assert_eq!(client.receive().unwrap().len(), 1);
         first_row(&mut console, "SELECT 1 FROM servers WHERE why IS NULL");
         let text = "SELECT SLEEP(600)";
-        client.send(&[(Command::Query, text.as_bytes())]).unwrap();
+        send(&mut client, text);
         await_blocked(&mut real.admin(), &client, text);
         real.suspend();
         // What runs is on a connection to this server, and its queues are not what it waits for.
@@ -108,10 +107,8 @@ fn who_makes_memory_grow_is_found_and_ended() {
         });
         let (most, all) = named;
         let words = format!("{} ('small', 127.0.0.1:", id(&grows));
-        assert!(
-            most.contains(&words) && most.ends_with(", onramp)"),
-            "{most}"
-        );
+        says(&most, &words);
+        assert!(most.ends_with(", onramp)"), "{most}");
         // The parts are the whole.
         let bytes = |at: usize| all[at][1].parse::<u64>().unwrap();
         assert_eq!(bytes(1), bytes(2) + bytes(3) + bytes(4), "{all:?}");
@@ -123,7 +120,6 @@ fn who_makes_memory_grow_is_found_and_ended() {
 #[test]
 fn a_rotated_password_is_found() {
     for real in own_servers(&[]) {
-        real.create_user("app", "app");
         let extra = "backends_max = 2\ngroups = 1\nbackends_reserved = 0";
         let (pool, place) = start(&real, "drill-rotated.toml", extra);
         let (mut console, mut client) = (admin(&place), login(&pool.address, &app()));
@@ -153,7 +149,6 @@ fn who_holds_a_table_or_a_name_is_found_and_ended() {
     const LOCKS: &str = "SELECT kind, locked, id, blocked_by, blocker_state FROM locks \
                          ORDER BY kind, statement";
     for real in own_servers(&["--performance-schema=ON"]) {
-        real.create_user("app", "app");
         let (pool, place) = start(&real, "drill-locks.toml", "backends_max = 8\ngroups = 2");
         fresh_schema(&real, "drill_locks");
         let mut console = admin(&place);
@@ -163,9 +158,7 @@ fn who_holds_a_table_or_a_name_is_found_and_ended() {
         holder.must("BEGIN");
         holder.must("SELECT * FROM held");
         holder.must("SELECT GET_LOCK('nightly', 0)");
-        alters
-            .send(&[(Command::Query, b"ALTER TABLE held ADD v INT")])
-            .unwrap();
+        send(&mut alters, "ALTER TABLE held ADD v INT");
         let [holds, alter, read, ask] = [&holder, &alters, &reads, &asks].map(id);
         let first =
             |name: &'static str| -> [&str; 5] { ["metadata", name, &alter, &holds, "holding"] };
@@ -176,11 +169,8 @@ fn who_holds_a_table_or_a_name_is_found_and_ended() {
         }
         // Behind it whoever reads the table; what he waits for is not the ALTER.
         shows(&mut console, LOCKS, &[&first("drill_locks.held")]);
-        reads
-            .send(&[(Command::Query, b"SELECT * FROM held")])
-            .unwrap();
-        asks.send(&[(Command::Query, b"SELECT GET_LOCK('nightly', 600)")])
-            .unwrap();
+        send(&mut reads, "SELECT * FROM held");
+        send(&mut asks, "SELECT GET_LOCK('nightly', 600)");
         let second = ["metadata", "drill_locks.held", &*read, &*holds, "holding"];
         let third = ["name", "nightly", &*ask, &*holds, "holding"];
         let all = [&first("drill_locks.held")[..], &second, &third];
@@ -218,9 +208,7 @@ fn locks_that_mysql_does_not_keep_are_said_not_to_be_told() {
         holder.must("CREATE TABLE held (id INT PRIMARY KEY)");
         holder.must("BEGIN");
         holder.must("SELECT * FROM held");
-        alters
-            .send(&[(Command::Query, b"ALTER TABLE held ADD v INT")])
-            .unwrap();
+        send(&mut alters, "ALTER TABLE held ADD v INT");
         let untold: &[&str] = &["metadata", "(mdl instrument off)", &id(&alters), "NULL"];
         let question = "SELECT kind, locked, id, blocked_by FROM locks";
         shows(&mut console, question, &[untold]);

@@ -77,83 +77,54 @@ fn works_on(real: &Real, program: &Path, schema: &str) {
     assert_eq!(found, expected, "through the pool and directly");
     drop(way);
     fresh_schema(real, schema);
-    let extra = format!(
-        "backends_max = {BACKENDS}\ngroups = 1\n{}",
-        tls(real, "required")
-    );
+    let secured = tls(real, "required");
+    let extra = format!("backends_max = {BACKENDS}\ngroups = 1\n{secured}");
     let pool = fresh_pool(real, &extra);
     let found = run(program, &pool.address, schema, true);
     assert_eq!(found, expected, "through the pool under TLS and directly");
 }
 
 fn works(driver: &str) {
-    let test = format!("{driver} does its work");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/drivers");
     let program = folder.join(driver).join("run");
     if !program.is_file() {
         let why = std::fs::read_to_string(folder.join(driver).join("missing"));
         let why = why.unwrap_or_else(|_| "not fetched; scripts/drivers.sh does".into());
-        return skipped(&test, why.trim());
+        return skip(why.trim());
     }
-    let Some(real) = server(&test) else { return };
+    let Some(real) = pooled(server) else { return };
     let schema = format!("driver_{}", driver.replace('-', "_"));
     works_on(real, &program, &schema);
     if std::env::var_os("ONRAMP_DRIVERS_MYSQL").is_none() {
         return;
     }
-    let Some(mysql) = found(Real::start_mysql(&[]), &test) else {
-        return;
-    };
-    mysql.create_user("app", "app");
+    let mysql = or_return!(pooled(own_mysql));
     // The server knows the password's hash from then on, and no driver needs a key to say it.
     drop(login(&mysql.address(), &app()));
     mysql.execute(&["INSTALL COMPONENT 'file://component_query_attributes'"]);
     works_on(&mysql, &program, &schema);
 }
 
-#[test]
-fn pymysql_does_its_work() {
-    works("pymysql");
+/// Makes a test of each driver's program.
+macro_rules! drivers {
+    ($($name:ident: $driver:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            works($driver);
+        })*
+    };
 }
 
-#[test]
-fn sqlalchemy_does_its_work() {
-    works("sqlalchemy");
-}
-
-#[test]
-fn mysql_connector_python_does_its_work() {
-    works("mysql-connector-python");
-}
-
-#[test]
-fn go_sql_driver_does_its_work() {
-    works("go");
-}
-
-#[test]
-fn mysql2_for_node_does_its_work() {
-    works("mysql2");
-}
-
-#[test]
-fn mariadb_connector_for_node_does_its_work() {
-    works("mariadb-node");
-}
-
-#[test]
-fn mysql_connector_j_does_its_work() {
-    works("mysql-connector-j");
-}
-
-#[test]
-fn mariadb_connector_j_does_its_work() {
-    works("mariadb-connector-j");
-}
-
-#[test]
-fn sqlx_does_its_work() {
-    works("sqlx");
+drivers! {
+    pymysql_does_its_work: "pymysql";
+    sqlalchemy_does_its_work: "sqlalchemy";
+    mysql_connector_python_does_its_work: "mysql-connector-python";
+    go_sql_driver_does_its_work: "go";
+    mysql2_for_node_does_its_work: "mysql2";
+    mariadb_connector_for_node_does_its_work: "mariadb-node";
+    mysql_connector_j_does_its_work: "mysql-connector-j";
+    mariadb_connector_j_does_its_work: "mariadb-connector-j";
+    sqlx_does_its_work: "sqlx";
 }
 
 /// Programs that say what they hear of a connection that ends: their folders, and who they are.
@@ -231,17 +202,14 @@ const OWN_ENDS: [(&str, &str, &str, bool); 4] = [
     (
         "`transaction_ms_max`",
         "transaction_ms_max = 2000",
-        "BEGIN;SELECT 1",
+        OPEN,
         false,
     ),
-    (
-        "`kept_idle_s_max`",
-        "kept_idle_s_max = 2",
-        "BEGIN;SELECT 1",
-        false,
-    ),
+    ("`kept_idle_s_max`", "kept_idle_s_max = 2", OPEN, false),
     ("`idle_s_max`", "idle_s_max = 3", "", false),
 ];
+/// Statements behind which a transaction is open.
+const OPEN: &str = "BEGIN;SELECT 1";
 
 /// True while a process has a connection to this port that neither side has ended.
 /// (Documentation/networking/proc_net_tcp.rst of Linux: the other end is the third column, the
@@ -397,18 +365,12 @@ fn table(mut rows: Vec<Row>, columns: &[usize]) -> String {
     let mut merged: Vec<([String; 3], Vec<String>)> = Vec::new();
     while !rows.is_empty() {
         let ([server, end, way], heard) = rows.remove(0);
-        let twin = (
-            [
-                if server == "MariaDB" {
-                    "MySQL"
-                } else {
-                    "MariaDB"
-                },
-                end,
-                way,
-            ],
-            heard,
-        );
+        let other = if server == "MariaDB" {
+            "MySQL"
+        } else {
+            "MariaDB"
+        };
+        let twin = ([other, end, way], heard);
         let twin_at = rows.iter().position(|row| *row == twin);
         twin_at.map(|at| rows.remove(at));
         let server = if twin_at.is_some() { "both" } else { server };
@@ -549,14 +511,13 @@ fn own_ends_at(real: &mut Real, server: &'static str) -> Vec<Row> {
 }
 
 /// Servers of the test's own: it restarts them, and they speak TLS.
-fn servers_that_end(test: &str) -> Option<(Real, Real)> {
-    let (cert, key) = testkit::tls::files(server(test)?.folder());
+fn servers_that_end() -> Option<(Real, Real)> {
+    let (cert, key) = testkit::tls::files(pooled(server)?.folder());
     let files = [("cert", cert), ("key", key)];
     let files = files.map(|(what, path)| format!("--ssl-{what}={}", path.display()));
-    let maria = found(Real::start(&files.each_ref().map(String::as_str)), test)?;
-    let mysql = found(Real::start_mysql(&[]), test)?;
+    let maria = own(Real::start(&files.each_ref().map(String::as_str)))?;
+    let mysql = own(Real::start_mysql(&[]))?;
     for real in [&maria, &mysql] {
-        real.create_user("app", "app");
         fresh_schema(real, SCHEMA);
         drop(login(&real.address(), &app()));
     }
@@ -565,35 +526,15 @@ fn servers_that_end(test: &str) -> Option<(Real, Real)> {
 
 #[test]
 fn drivers_hear_of_an_end_what_they_hear_directly() {
-    let test = "drivers hear of an end what they hear directly";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/drivers");
     let missing = (ENDS.iter()).find(|(driver, _)| !folder.join(driver).join("ends").is_file());
     if let Some((driver, _)) = missing {
-        return skipped(
-            test,
-            &format!("{driver} is not fetched; scripts/drivers.sh does"),
-        );
+        return skip(&format!("{driver} is not fetched; scripts/drivers.sh does"));
     }
-    let Some((mut maria, mut mysql)) = servers_that_end(test) else {
-        return;
-    };
-    let of_maria = [
-        IDLE,
-        IDLE_TLS,
-        IDLE_OPEN,
-        IDLE_TRANSACTION,
-        KILLED,
-        KILLED_TLS,
-        KILLED_AT_WORK,
-    ];
-    let of_mysql = [
-        IDLE,
-        IDLE_TLS,
-        IDLE_OPEN,
-        KILLED,
-        KILLED_TLS,
-        KILLED_AT_WORK,
-    ];
+    let (mut maria, mut mysql) = or_return!(servers_that_end());
+    let idle = [IDLE, IDLE_TLS, IDLE_OPEN];
+    let of_mysql = [idle, [KILLED, KILLED_TLS, KILLED_AT_WORK]].concat();
+    let of_maria = [&idle[..], &[IDLE_TRANSACTION], &of_mysql[3..]].concat();
     let all_at = |real: &mut Real, server, ends: &[End]| {
         let rows = ends_at(real, server, ends);
         (rows, own_ends_at(real, server))

@@ -42,10 +42,9 @@ impl Scene {
             pair: Pair::start_with(test, is_mysql, &options)?,
             folder,
         };
-        scene.pair.one.execute(&[
-            "CREATE TABLE bank.here (name VARCHAR(9)) ENGINE=InnoDB",
-            "INSERT INTO bank.here VALUES ('one')",
-        ]);
+        let sql = "CREATE TABLE bank.here (name VARCHAR(9)) ENGINE=InnoDB; \
+                   INSERT INTO bank.here VALUES ('one')";
+        scene.pair.one.script(sql);
         say_name(&scene.pair.one, &scene.pair.two, "two");
         Some(scene)
     }
@@ -75,17 +74,13 @@ impl Scene {
 
     /// Words of `--check=server` about these settings.
     fn checked(&self, ca: &str) -> String {
-        let text = format!(
-            "listen = [\"127.0.0.1:0\"]\n{}",
-            self.settings(ca, ["", ""])
-        );
+        let part = self.settings(ca, ["", ""]);
+        let text = format!("listen = [\"127.0.0.1:0\"]\n{part}");
         let file = config_file(&self.pair.one, "checked.toml", &text);
         let words = ["pool", "--check=server", "--config"];
         let ran = Command::new(binary()).args(words).arg(file).output();
         let ran = ran.unwrap();
-        [ran.stdout, ran.stderr]
-            .map(|said| String::from_utf8_lossy(&said).into_owned())
-            .concat()
+        String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
     }
 }
 
@@ -96,9 +91,7 @@ impl Drop for Scene {
 }
 
 fn scenes() -> impl Iterator<Item = Scene> {
-    [false, true]
-        .into_iter()
-        .filter_map(|is_mysql| pooled(|test| Scene::start(test, is_mysql)))
+    on_both(Scene::start)
 }
 
 fn await_reader(pool: &Pool) {

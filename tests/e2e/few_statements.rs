@@ -8,7 +8,6 @@ use crate::world::*;
 #[test]
 fn a_server_that_takes_few_statements_refuses_none() {
     for real in own_servers(&["--max-prepared-stmt-count=8"]) {
-        real.create_user("app", "app");
         let pool = fresh_pool(&real, "backends_max = 4\ngroups = 1");
         let mut clients = Vec::new();
         for number in 0..4 {
@@ -39,7 +38,6 @@ fn kept_statements_give_way_where_the_server_takes_fewer() {
     const STATEMENTS: usize = 40;
     const FEWER: usize = 20;
     for real in own_servers(&[]) {
-        real.create_user("app", "app");
         let pool = fresh_pool(&real, "groups = 1\nbackends_max = 2");
         let mut clients = [(); 2].map(|()| login(&pool.address, &app()));
         for client in &mut clients {

@@ -1,8 +1,6 @@
 //! Several pools in front of one server that share its connections: counted on the server itself.
 
-use crate::world::{
-    Stop, app, binary, config_file, config_to, console_of, login, own_servers, says,
-};
+use crate::world::{Stop, app, config_to, console_of, login, own_servers, pool_from, says};
 use reactor::Address;
 use rustix::process::{Pid, Signal, kill_process};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,18 +21,17 @@ fn prepare(real: &Real) {
     real.execute(&["CREATE USER monitor@'%' IDENTIFIED BY 'monitor'"]);
 }
 
-fn start(real: &Real, name: &str, extra: &str) -> Pool {
-    start_at(&real.address(), real, name, extra)
+fn start(real: &Real, extra: &str) -> Pool {
+    start_at(&real.address(), real, extra)
 }
 
-fn start_at(address: &Address, real: &Real, name: &str, extra: &str) -> Pool {
+fn start_at(address: &Address, real: &Real, extra: &str) -> Pool {
     let monitor = "monitor_user = \"monitor\"\nmonitor_password = \"monitor\"\n";
     let lines = format!("backends_max = {LIMIT}\ngroups = 2\nwait_ms_max = 60000\n{extra}");
     let text = config_to(address, monitor, &lines)
         + "[fleet]\nname = \"shop\"\n[console]\nlisten = \"127.0.0.1:0\"\n\
            admin_user = \"admin\"\nadmin_password = \"admin\"\n";
-    let file = config_file(real, &format!("{name}.toml"), &text);
-    Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap()
+    pool_from(real, &text)
 }
 
 /// Lines of SHOW FLEET: what this pool holds, its share, and the pools there are.
@@ -113,11 +110,11 @@ fn pools_of_a_fleet_never_have_more_than_one_alone() {
         std::thread::scope(|scope| {
             let _end = Stop(&ends);
             scope.spawn(|| count(&real, &ends, &most));
-            let one = start(&real, "one", "");
+            let one = start(&real, "");
             let mut first = console(&one);
             await_all("one alone", &mut [&mut first], |all| all[0].0 == LIMIT);
             load(scope, &one, 30, &ends);
-            let (two, three) = (start(&real, "two", ""), start(&real, "three", ""));
+            let (two, three) = (start(&real, ""), start(&real, ""));
             let (mut second, mut third) = (console(&two), console(&three));
             load(scope, &two, 20, &ends);
             load(scope, &three, 10, &ends);
@@ -132,8 +129,7 @@ fn pools_of_a_fleet_never_have_more_than_one_alone() {
             await_all("three", &mut [&mut first, &mut second, &mut third], near);
             // Its statements run on at the server.
             let mut long = login(&one.address, &app());
-            long.send(&[(wire::command::Command::Query, b"SELECT SLEEP(4)")])
-                .unwrap();
+            crate::world::send(&mut long, "SELECT SLEEP(4)");
             send(&one, Signal::KILL);
             let whole = |all: &[(usize, usize, usize)]| {
                 all.iter().map(|seen| seen.0).sum::<usize>() == LIMIT
@@ -178,8 +174,8 @@ fn a_pool_that_is_cut_off_from_the_server_keeps_what_the_server_has_of_it() {
         std::thread::scope(|scope| {
             let _end = Stop(&ends);
             scope.spawn(|| count(&real, &ends, &most));
-            let one = start(&real, "one", "");
-            let two = start_at(&proxy.address, &real, "two", "");
+            let one = start(&real, "");
+            let two = start_at(&proxy.address, &real, "");
             let (mut first, mut second) = (console(&one), console(&two));
             load(scope, &one, 20, &ends);
             load(scope, &two, 20, &ends);
@@ -221,7 +217,7 @@ fn a_pool_that_is_cut_off_from_the_server_keeps_what_the_server_has_of_it() {
 fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
     for real in own_servers(&[]) {
         prepare(&real);
-        let pools = [start(&real, "a", ""), start(&real, "b", "")];
+        let pools = [start(&real, ""), start(&real, "")];
         let mut consoles = pools.each_ref().map(console);
         let [one, two] = &mut consoles;
         await_all("two", &mut [one, two], |all| {
@@ -233,9 +229,7 @@ fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
             there.value("SELECT CONNECTION_ID()"),
         );
         assert_ne!(mine, theirs);
-        there
-            .send(&[(wire::command::Command::Query, b"SELECT SLEEP(60)")])
-            .unwrap();
+        crate::world::send(&mut there, "SELECT SLEEP(60)");
         await_blocked(&mut real.admin(), &there, "SELECT SLEEP(60)");
         here.must(&format!("KILL QUERY {theirs}"));
         let outcome = there.receive().unwrap();
@@ -251,9 +245,7 @@ fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
         assert_eq!(here.value("SELECT CONNECTION_ID()"), mine);
         // An administrator ends anybody's, of any pool.
         let others = other.value("SELECT CONNECTION_ID()");
-        other
-            .send(&[(wire::command::Command::Query, b"SELECT SLEEP(60)")])
-            .unwrap();
+        crate::world::send(&mut other, "SELECT SLEEP(60)");
         await_blocked(&mut real.admin(), &other, "SELECT SLEEP(60)");
         two.must(&format!("KILL QUERY {others}"));
         other.receive().unwrap();
@@ -272,7 +264,7 @@ fn a_fleet_shares_the_limit_of_an_account() {
     for real in own_servers(&[]) {
         prepare(&real);
         let lines = "account_backends_max = 4";
-        let pools = [start(&real, "a", lines), start(&real, "b", lines)];
+        let pools = [start(&real, lines), start(&real, lines)];
         let (ends, most) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             let _end = Stop(&ends);
@@ -300,7 +292,7 @@ fn a_pool_of_a_fleet_ends_no_connection_of_others_after_a_restart_of_the_server(
         let proxy = Proxy::start(([127, 0, 0, 1], real.port()).into());
         // Numbers up to its connection's are given out again after a restart.
         (0..200).for_each(|_| drop(real.admin()));
-        let pool = start_at(&proxy.address, &real, "a", "");
+        let pool = start_at(&proxy.address, &real, "");
         loop {
             let own = console(&pool).value("SELECT connection FROM fleet WHERE is_self = 1");
             let own: u64 = own.parse().unwrap();

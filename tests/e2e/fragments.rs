@@ -8,39 +8,9 @@
 use crate::walls::has;
 use crate::world::*;
 use std::fs;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 const LIMIT: Duration = Duration::from_secs(30);
 const NUMBERS: [&str; 2] = ["2000", "100000"];
-
-/// A folder that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("onramp-fragments-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    /// Writes a file; its path as text.
-    fn put(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
-        fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// The fragment of this form.
 fn emitted(form: &str, connections: &str, more: &[&str]) -> String {
@@ -78,10 +48,10 @@ fn number(text: &str, name: &str) -> u64 {
 
 #[test]
 fn haproxy_takes_its_fragment() {
-    if !has("haproxy_takes_its_fragment", &["haproxy"]) {
+    if !has(&["haproxy"]) {
         return;
     }
-    let folder = Folder::new();
+    let folder = Folder::new("fragment-haproxy");
     for connections in NUMBERS {
         let text = emitted("haproxy", connections, &[]);
         let text = text.replace("SERVER_ADDRESS", "127.0.0.1");
@@ -89,10 +59,8 @@ fn haproxy_takes_its_fragment() {
         let ran = reader("haproxy", &["-c", "-f", &file]);
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(ran.status.success(), "{text}\n{said}");
-        assert!(
-            !said.contains("[WARNING]") && !said.contains("[ALERT]"),
-            "{said}"
-        );
+        let is_warned = said.contains("[WARNING]") || said.contains("[ALERT]");
+        assert!(!is_warned, "{said}");
     }
     let wrong = folder.put("wrong.cfg", "global\n    maxcon 5\n");
     assert!(!reader("haproxy", &["-c", "-f", &wrong]).status.success());
@@ -100,12 +68,12 @@ fn haproxy_takes_its_fragment() {
 
 #[test]
 fn systemd_takes_its_fragment() {
-    if !has("systemd_takes_its_fragment", &["systemd-analyze"]) {
+    if !has(&["systemd-analyze"]) {
         return;
     }
     // It goes on after what it does not know, so what it says of the drop-in counts.
     let said = |drop_in: &str| {
-        let folder = Folder::new();
+        let folder = Folder::new("fragment-systemd");
         let unit = folder.put("onramp-test.service", "[Service]\nExecStart=/bin/true\n");
         folder.put("onramp-test.service.d/90-onramp.conf", drop_in);
         let ran = reader("systemd-analyze", &["verify", &unit]);
@@ -126,30 +94,25 @@ fn systemd_takes_its_fragment() {
 
 #[test]
 fn sysctl_knows_every_name_of_its_fragment() {
-    let test = "sysctl_knows_every_name_of_its_fragment";
-    if !has(test, &["sysctl"]) {
+    if !has(&["sysctl"]) {
         return;
     }
-    let folder = Folder::new();
+    let folder = Folder::new("fragment-sysctl");
     let dry = |text: &str| {
         let file = folder.put("90-onramp.conf", text);
         reader("sysctl", &["--dry-run", "-p", &file])
     };
     if dry("kernel.pid_max = 32768\n").stderr.contains("dry-run") {
-        return skipped(test, "this sysctl has no --dry-run (procps before 4.0)");
+        return skip("this sysctl has no --dry-run (procps before 4.0)");
     }
     for connections in NUMBERS {
         for way in ["direct", "onramp"] {
             let text = emitted("sysctl", connections, &["--way", way]);
             let ran = dry(&text);
-            assert!(
-                ran.status.success() && ran.stderr.is_empty(),
-                "{text}\n{ran:?}"
-            );
-            let lines: Vec<String> = settings(&text)
-                .iter()
-                .map(|(name, value)| format!("{name} = {value}"))
-                .collect();
+            let is_taken = ran.status.success() && ran.stderr.is_empty();
+            assert!(is_taken, "{text}\n{ran:?}");
+            let line = |(name, value): &(String, String)| format!("{name} = {value}");
+            let lines: Vec<String> = settings(&text).iter().map(line).collect();
             assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), lines);
         }
     }
@@ -166,9 +129,8 @@ fn limits_are_lines_as_pam_reads_them() {
         let text = emitted("limits", connections, &more);
         let kernel = emitted("sysctl", connections, &more);
         // Left out where it is right already.
-        let opened = settings(&kernel)
-            .into_iter()
-            .find(|(name, _)| name == "fs.nr_open");
+        let mut settings = settings(&kernel).into_iter();
+        let opened = settings.find(|(name, _)| name == "fs.nr_open");
         let opened = opened.map_or(1_048_576, |(_, value)| value.parse().unwrap());
         let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let mut items = Vec::new();
@@ -203,26 +165,21 @@ fn server_reads(program: &[&str], file: &str, more: &[&str]) -> (Ran, String) {
 
 /// The value in a line as `max-connections      2100`.
 fn told(text: &str, name: &str) -> String {
-    let line = text
-        .lines()
-        .find(|line| line.split_whitespace().next() == Some(name));
+    let mut lines = text.lines().map(words);
+    let line = lines.find(|words| words.first() == Some(&name));
     let line = line.unwrap_or_else(|| panic!("no {name}: {text}"));
-    line.split_whitespace()
-        .nth(1)
-        .unwrap_or_default()
-        .to_owned()
+    line.get(1).copied().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn mariadb_takes_its_fragment_and_cuts_nothing_of_it() {
-    let test = "mariadb_takes_its_fragment_and_cuts_nothing_of_it";
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/local/sbin:/usr/sbin";
     let program = std::env::split_paths(&path).map(|folder| folder.join("mariadbd"));
     let Some(program) = program.into_iter().find(|file| file.is_file()) else {
-        return skipped(test, "mariadbd is not installed (Debian: mariadb-server)");
+        return skip("mariadbd is not installed (Debian: mariadb-server)");
     };
     let program = program.display().to_string();
-    let folder = Folder::new();
+    let folder = Folder::new("fragment-mariadbd");
     for (way, handling) in [
         ("direct", "one-thread-per-connection"),
         ("server-pool", "pool-of-threads"),
@@ -236,18 +193,11 @@ fn mariadb_takes_its_fragment_and_cuts_nothing_of_it() {
         assert!(files >= number(&text, "open_files_limit"), "{unit}\n{text}");
         let limited = format!("--nofile={files}:{files}");
         let line = ["prlimit", &limited, &program];
-        let hard = fs::read_to_string("/proc/self/limits").unwrap();
-        let hard = hard
-            .lines()
-            .find(|line| line.starts_with("Max open files"))
-            .unwrap();
-        let hard: u64 = hard
-            .split_whitespace()
-            .nth(4)
-            .unwrap()
-            .parse()
-            .unwrap_or(u64::MAX);
-        let behind = usize::from(hard < files || !has(test, &["prlimit"])) * 2;
+        let limits = fs::read_to_string("/proc/self/limits").unwrap();
+        let hard = limits.split("Max open files").nth(1).unwrap();
+        let hard = hard.split_whitespace().nth(1).unwrap();
+        let hard: u64 = hard.parse().unwrap_or(u64::MAX);
+        let behind = usize::from(hard < files || !has(&["prlimit"])) * 2;
         let (ran, made) = server_reads(&line[behind..], &file, &["--help", "--verbose"]);
         assert!(ran.status.success(), "{text}\n{}", ran.stderr);
         if behind == 0 {
@@ -259,10 +209,8 @@ fn mariadb_takes_its_fragment_and_cuts_nothing_of_it() {
             assert_eq!(told(&made, &name.replace('_', "-")), given, "{name}");
         }
         assert_eq!(told(&made, "thread-handling"), handling, "{text}");
-        assert_eq!(
-            told(&made, "innodb-log-file-size"),
-            (2_u64 << 30).to_string()
-        );
+        let log = told(&made, "innodb-log-file-size");
+        assert_eq!(log, (2_u64 << 30).to_string());
     }
     let wrong = folder.put("wrong.cnf", "[mysqld]\nmax_connection_s = 5\n");
     let (ran, _) = server_reads(&[&program], &wrong, &["--help", "--verbose"]);
@@ -271,9 +219,7 @@ fn mariadb_takes_its_fragment_and_cuts_nothing_of_it() {
 
 #[test]
 fn mysql_takes_its_fragment() {
-    let Some(real) = pooled(own_mysql) else {
-        return;
-    };
+    let real = or_return!(pooled(own_mysql));
     let (program, first) = real.program();
     let target = format!("mysql://root@/?socket={}", real.socket());
     let program = [&[program.to_str().unwrap()][..], &first].concat();
@@ -293,19 +239,12 @@ fn mysql_takes_its_fragment() {
 /// Ansible's own check where it is installed; at the least it is YAML with a module in each task.
 #[test]
 fn ansible_takes_its_fragment() {
-    let test = "ansible_takes_its_fragment";
-    let folder = Folder::new();
-    if !has(test, &["python3"]) {
+    let folder = Folder::new("fragment-ansible");
+    if !has(&["python3"]) {
         return;
     }
-    let tasks = folder.put(
-        "onramp.yml",
-        &emitted(
-            "ansible",
-            "100000",
-            &["--way", "direct", "--facts", &small_host()],
-        ),
-    );
+    let more = ["--way", "direct", "--facts", &small_host()];
+    let tasks = folder.put("onramp.yml", &emitted("ansible", "100000", &more));
     let script = r#"
 import sys, yaml
 tasks = yaml.safe_load(open(sys.argv[1]))
@@ -324,19 +263,15 @@ assert drop_in.startswith("[Service]\n"), drop_in
         let ran = reader("python3", &["-c", script, &tasks]);
         assert!(ran.status.success(), "{ran:?}");
     } else {
-        skipped(test, "python3 with PyYAML is not installed: in part");
+        skip("python3 with PyYAML is not installed: in part");
     }
-    if has(test, &["ansible-playbook"]) {
+    if has(&["ansible-playbook"]) {
         let book = "- hosts: localhost\n  vars: {unit: mariadb}\n  tasks:\n    \
                     - ansible.builtin.import_tasks: onramp.yml\n";
         let book = folder.put("book.yml", book);
         let ran = reader("ansible-playbook", &["--syntax-check", &book]);
-        let lacks = ran.stderr.contains("couldn't resolve module");
-        if lacks {
-            return skipped(
-                test,
-                "ansible.posix or community.general is not installed: in part",
-            );
+        if ran.stderr.contains("couldn't resolve module") {
+            return skip("ansible.posix or community.general is not installed: in part");
         }
         assert!(ran.status.success(), "{ran:?}");
     }
@@ -350,10 +285,9 @@ fn the_pool_takes_its_fragment_and_serves() {
     let listen = format!("127.0.0.1:{}", free_port());
     let text = text.replace("0.0.0.0:6033", &listen);
     let text = text.replace("SERVER_ADDRESS:3306", &server.address().to_string());
-    let text = text
-        .replace("\"USER\"", "\"app\"")
-        .replace("\"PASSWORD\"", "\"app\"");
-    let folder = Folder::new();
+    let text = text.replace("\"USER\"", "\"app\"");
+    let text = text.replace("\"PASSWORD\"", "\"app\"");
+    let folder = Folder::new("fragment-serves");
     let file = folder.put("pool.toml", &text);
     let pool = Pool::start(binary(), &["--config", &file]);
     let pool = pool.unwrap_or_else(|why| panic!("{text}\n{why}"));

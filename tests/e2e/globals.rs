@@ -10,27 +10,14 @@ const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 5000";
 const TOLD: &str = "the server's global values have changed";
 
 /// Servers of these tests' own, for one test at a time; the next finds them as they began.
-fn servers(test: &str) -> Servers {
+fn servers() -> Servers {
     static SERVERS: Mutex<Option<Vec<Real>>> = Mutex::new(None);
     let mut guard = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if guard.is_none() {
-        let start = |started: Result<Real, String>| {
-            let real = started?;
-            real.create_user("app", "app");
-            real.execute(&[
-                "CREATE DATABASE shop",
-                "CREATE USER small@'%' IDENTIFIED BY 'small'",
-                "GRANT ALL ON shop.* TO small@'%'",
-            ]);
-            Ok::<Real, String>(real)
-        };
-        let extra = ["--interactive-timeout=2345"];
-        let both = [start(Real::start(&extra)), start(Real::start_mysql(&extra))];
-        *guard = Some(
-            both.into_iter()
-                .filter_map(|one| found(one, test))
-                .collect(),
-        );
+    let both = guard.get_or_insert_with(|| own_servers(&["--interactive-timeout=2345"]).collect());
+    for real in both {
+        fresh_schema(real, "shop");
+        let sql = "CREATE USER IF NOT EXISTS small@'%' IDENTIFIED BY 'small'";
+        real.execute(&[sql, "GRANT ALL ON shop.* TO small@'%'"]);
     }
     Servers(guard)
 }
@@ -41,10 +28,8 @@ impl Servers {
     fn run(&self, story: impl Fn(&Real)) {
         for real in self.0.iter().flatten() {
             let mut admin = real.admin();
-            let names: Vec<String> = list(real.flavour())
-                .iter()
-                .map(|one| one.0.clone())
-                .collect();
+            let names = list(real.flavour()).into_iter().map(|(name, _)| name);
+            let names: Vec<String> = names.collect();
             let before: Vec<String> = names
                 .iter()
                 .map(|name| admin.value(&format!("SELECT QUOTE(@@{name})")))
@@ -146,7 +131,7 @@ fn change(real: &Real, pool: &Pool) {
 /// it.
 #[test]
 fn a_query_cache_that_is_on_stays_on_when_it_is_off_for_others() {
-    servers("a_query_cache_that_is_on_stays_on_when_it_is_off_for_others").run(|real| {
+    servers().run(|real| {
         if real.flavour() == Flavour::MySql {
             return;
         }
@@ -172,7 +157,7 @@ fn a_query_cache_that_is_on_stays_on_when_it_is_off_for_others() {
 
 #[test]
 fn a_session_keeps_the_values_of_its_beginning() {
-    servers("a_session_keeps_the_values_of_its_beginning").run(|real| {
+    servers().run(|real| {
         let (mut old, new);
         let pool = fresh_pool(real, ONE);
         let mut straight = login(&real.address(), &app());
@@ -194,10 +179,8 @@ fn a_session_keeps_the_values_of_its_beginning() {
         // What goes back to its default takes the value of now, as does a session started over.
         old.must("SET group_concat_max_len = DEFAULT");
         assert_eq!(old.value("SELECT @@group_concat_max_len"), "4321");
-        assert_eq!(
-            old.value("SELECT @@lock_wait_timeout"),
-            before["lock_wait_timeout"]
-        );
+        let asked = "SELECT @@lock_wait_timeout";
+        assert_eq!(old.value(asked), before["lock_wait_timeout"]);
         old.run(Command::ResetConnection, &[]).unwrap();
         assert_eq!(shown(&mut old)["lock_wait_timeout"], "77");
     });
@@ -206,7 +189,7 @@ fn a_session_keeps_the_values_of_its_beginning() {
 /// A backend of before and one of after serve both.
 #[test]
 fn backends_of_before_and_after_serve_both() {
-    servers("backends_of_before_and_after_serve_both").run(|real| {
+    servers().run(|real| {
         let pool = fresh_pool(real, &ONE.replace("= 1\nwait", "= 2\nwait"));
         let (mut old, mut holder) = (join(&pool), join(&pool));
         let before = old.value("SELECT @@lock_wait_timeout");
@@ -232,7 +215,7 @@ fn backends_of_before_and_after_serve_both() {
 /// commits as ever: nothing would end the transaction, and the write would be lost.
 #[test]
 fn a_write_is_committed_on_a_backend_that_began_without_autocommit() {
-    servers("a_write_is_committed_on_a_backend_that_began_without_autocommit").run(|real| {
+    servers().run(|real| {
         let two = "groups = 1\nbackends_max = 2\nbackends_min = 0\nwait_ms_max = 5000";
         let pool = fresh_pool(real, two);
         let (mut old, mut holder) = (join(&pool), join(&pool));
@@ -254,7 +237,7 @@ fn a_write_is_committed_on_a_backend_that_began_without_autocommit() {
 /// Statements prepared before are prepared again under the values of its session.
 #[test]
 fn what_was_prepared_before_means_the_same_after() {
-    servers("what_was_prepared_before_means_the_same_after").run(|real| {
+    servers().run(|real| {
         let pool = fresh_pool(real, ONE);
         let mut old = join(&pool);
         let id = old.prepare(r#"SELECT "it's text""#).id;
@@ -271,7 +254,7 @@ fn what_was_prepared_before_means_the_same_after() {
 /// A SET GLOBAL through the pool is looked at at once.
 #[test]
 fn a_change_through_the_pool_is_told() {
-    servers("a_change_through_the_pool_is_told").run(|real| {
+    servers().run(|real| {
         let pool = fresh_pool(real, ONE);
         let mut one = join(&pool);
         one.must("SET GLOBAL lock_wait_timeout = 109");
@@ -286,7 +269,7 @@ fn a_change_through_the_pool_is_told() {
 /// not.
 #[test]
 fn an_interactive_login_has_its_own_wait_timeout() {
-    servers("an_interactive_login_has_its_own_wait_timeout").run(|real| {
+    servers().run(|real| {
         let interactive = app().with(INTERACTIVE);
         let tell = |address: &Address| {
             let mut one = login(address, &interactive);
@@ -312,7 +295,7 @@ fn a_login_begins_with_init_connect() {
     const SETS: &str = "SET @@global.init_connect = \"SET NAMES latin1 COLLATE latin1_german1_ci, \
          time_zone = '+05:00', sql_mode = 'ANSI_QUOTES', div_precision_increment = 7, \
          autocommit = 0\"";
-    servers("a_login_begins_with_init_connect").run(|real| {
+    servers().run(|real| {
         let admin_pool = fresh_pool(real, ONE);
         let mut before = login(&admin_pool.address, &Account::new("small", "small"));
         assert_ne!(shown(&mut before)["time_zone"], "+05:00");

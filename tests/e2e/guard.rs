@@ -50,9 +50,7 @@ fn an_address_has_as_many_connections_as_it_may() {
     let extra = "groups = 4\nbackends_max = 32\nclients_per_address_max = 5\n\
                  clients_per_network_max = 8\n\
                  unlimited_networks = [\"127.0.1.0/24\", \"127.0.0.9\"]";
-    let Some((_, pool)) = pool_of(extra) else {
-        return;
-    };
+    let (_, pool) = or_return!(pool_of(extra));
     let address = &pool.address;
     // The kernel deals them to all groups: what counts is the sum.
     let mut first: Vec<TcpStream> = (0..5).map(|_| knock(address, 2).unwrap()).collect();
@@ -80,9 +78,7 @@ fn an_address_has_as_many_connections_as_it_may() {
 #[test]
 fn as_many_logins_begin_in_a_second_as_may() {
     let extra = "groups = 2\nlogins_per_s_per_address_max = 1";
-    let Some((_, pool)) = pool_of(extra) else {
-        return;
-    };
+    let (_, pool) = or_return!(pool_of(extra));
     let mut refusals = 0;
     // However slow the machine is, two of so many come within a second.
     let tried = (0..10_000).find_map(|_| knock(&pool.address, 2).err());
@@ -102,9 +98,7 @@ fn as_many_logins_begin_in_a_second_as_may() {
 fn behind_a_proxy_the_headers_address_counts() {
     let extra = "groups = 2\nclients_per_address_max = 2\n\
                  proxy_protocol_networks = [\"127.0.0.1\"]";
-    let Some((_, pool)) = pool_of(extra) else {
-        return;
-    };
+    let (_, pool) = or_return!(pool_of(extra));
     let from = |header: &str| knock_with(&pool.address, 1, header.as_bytes());
     let one = "PROXY TCP4 192.0.2.1 192.0.2.9 4660 3306\r\n";
     // The same address, in the form that it has behind a listener of IPv6.
@@ -163,8 +157,7 @@ fn who_comes_along_in_an_upgrade_counts() {
     let mut clients: Vec<_> = (0..3).map(|_| login(&old.address, &app())).collect();
     refused(knock(&old.address, 1), "clients_per_address_max");
     let new = old.succeed(binary(), &arguments).unwrap();
-    let (status, said) = old.wait();
-    assert!(status.success(), "{said}");
+    ended(old);
     for client in &mut clients {
         assert_eq!(client.value("SELECT 1"), "1");
     }
@@ -228,17 +221,17 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
+fn run_as_nobody() -> String {
+    format!("run_as_user = \"{NOBODY}\"\nrun_as_group = \"{NOBODY}\"")
+}
+
 #[test]
 fn privileges_are_given_up_once_the_pool_listens() {
-    let test = "privileges_are_given_up_once_the_pool_listens";
     let Some(real) = pooled(server) else { return };
-    if !is_root(test) {
-        return skipped(test, "it is about a pool that root starts");
+    if !is_root() {
+        return skip("it is about a pool that root starts");
     }
-    let extra = format!(
-        "groups = 2\nbackends_max = 4\nrun_as_user = \"{NOBODY}\"\n\
-                         run_as_group = \"{NOBODY}\""
-    );
+    let extra = format!("groups = 2\nbackends_max = 4\n{}", run_as_nobody());
     let (folder, file) = own_file(real, "nobody", &extra);
     set_mode(&file, 0o644);
     let port = low_port();
@@ -248,11 +241,8 @@ fn privileges_are_given_up_once_the_pool_listens() {
     pool.wait_for("the pool is user 65534 of group 65534 from now on")
         .unwrap();
     is_nobody(pool.pid());
-    assert_eq!(
-        owner_of_memory(pool.pid()),
-        0,
-        "a process whose user may read it owns it"
-    );
+    // A process whose user may read it owns it.
+    assert_eq!(owner_of_memory(pool.pid()), 0);
     let mut client = login(&pool.address, &app());
     assert_eq!(client.value("SELECT 1"), "1");
     assert!(!pool.said().contains("cannot read the settings again"));
@@ -262,8 +252,7 @@ fn privileges_are_given_up_once_the_pool_listens() {
     client.must("SET @a = 'kept'");
     let new = pool.succeed(binary(), &["--config", file.to_str().unwrap()]);
     let new = new.unwrap();
-    let (status, said) = pool.wait();
-    assert!(status.success(), "{said}");
+    ended(pool);
     is_nobody(new.pid());
     assert_eq!(client.value("SELECT @a"), "kept");
     assert_eq!(login(&new.address, &app()).value("SELECT 1"), "1");
@@ -273,15 +262,11 @@ fn privileges_are_given_up_once_the_pool_listens() {
 
 #[test]
 fn what_the_user_cannot_have_later_is_said_at_start() {
-    let test = "what_the_user_cannot_have_later_is_said_at_start";
     let Some(real) = pooled(server) else { return };
-    if !is_root(test) {
-        return skipped(test, "it is about a pool that root starts");
+    if !is_root() {
+        return skip("it is about a pool that root starts");
     }
-    let extra = format!(
-        "groups = 1\nbackends_max = 2\nrun_as_user = \"{NOBODY}\"\n\
-                         run_as_group = \"{NOBODY}\""
-    );
+    let extra = format!("groups = 1\nbackends_max = 2\n{}", run_as_nobody());
     let (folder, file) = own_file(real, "unread", &extra);
     set_mode(&file, 0o600);
     let arguments = [
@@ -312,12 +297,9 @@ fn what_the_user_cannot_have_later_is_said_at_start() {
 
 #[test]
 fn a_pool_that_stays_root_says_so() {
-    let test = "a_pool_that_stays_root_says_so";
-    let Some((_, pool)) = pool_of("groups = 1\nbackends_max = 2") else {
-        return;
-    };
+    let (_, pool) = or_return!(pool_of("groups = 1\nbackends_max = 2"));
     let warned = pool.said().contains("the pool runs as root");
-    assert_eq!(warned, is_root(test), "{}", pool.said());
+    assert_eq!(warned, is_root(), "{}", pool.said());
 }
 
 /// Owner of the file of a process's memory: root, where its own user may not read it.
@@ -327,10 +309,9 @@ fn owner_of_memory(pid: u32) -> u32 {
 
 #[test]
 fn the_memory_of_the_pool_is_for_nobody_else() {
-    let test = "the_memory_of_the_pool_is_for_nobody_else";
     let Some(real) = pooled(server) else { return };
-    if !is_root(test) {
-        return skipped(test, "it is about a pool that root starts");
+    if !is_root() {
+        return skip("it is about a pool that root starts");
     }
     for (core_dumps, owner) in [(false, 0), (true, 65534)] {
         let extra = format!(
@@ -413,7 +394,6 @@ fn log_in_by_pieces(socket: &Path, user: &str, password: &str, piece: usize) -> 
 
 #[test]
 fn a_password_is_not_in_memory_once_the_login_has_ended() {
-    let test = "a_password_is_not_in_memory_once_the_login_has_ended";
     let Some(real) = pooled(server) else { return };
     // The pool knows their hashes alone, so the first login of each brings the password.
     let user = |name: &str| {
@@ -448,7 +428,7 @@ fn a_password_is_not_in_memory_once_the_login_has_ended() {
     assert_eq!(client.value("SELECT 1"), "1");
     // What is there is found.
     match count_in_memory(pool.pid(), b"in-threes") {
-        None => return skipped(test, "the memory of another process cannot be read here"),
+        None => return skip("the memory of another process cannot be read here"),
         Some(found) => assert!(found > 0, "the name of a user"),
     }
     for name in names.iter().chain(&["wrong"]) {

@@ -110,10 +110,8 @@ fn a_connection_is_ended_with_everything_that_it_held() {
     let mut locks = hold(&["SELECT GET_LOCK('held by the victim', 0)"]);
     killer.must(&format!("KILL CONNECTION {}", greeted(&locks)));
     assert!(is_gone(&mut locks));
-    assert_eq!(
-        killer.value("SELECT GET_LOCK('held by the victim', 20)"),
-        "1"
-    );
+    let asked = "SELECT GET_LOCK('held by the victim', 20)";
+    assert_eq!(killer.value(asked), "1");
     killer.must("DO RELEASE_ALL_LOCKS()");
     let mut changes = hold(&["BEGIN", "INSERT INTO held VALUES (1)"]);
     killer.must(&format!("KILL {}", greeted(&changes)));
@@ -128,10 +126,8 @@ fn a_connection_is_ended_with_everything_that_it_held() {
     assert!(is_gone(&mut runs));
     await_running(real, "ended while it ran", "0");
     killer.must("SET innodb_lock_wait_timeout = 20");
-    assert_eq!(
-        killer.value("SELECT COUNT(*) FROM held LOCK IN SHARE MODE"),
-        "0"
-    );
+    let counted = "SELECT COUNT(*) FROM held LOCK IN SHARE MODE";
+    assert_eq!(killer.value(counted), "0");
 }
 
 #[test]

@@ -24,33 +24,28 @@ fn rows_of_twenty_megabytes_go_both_ways() {
     for (id, without) in [(1, 0), (2, cap::DEPRECATE_EOF)] {
         let way = through(real, 2);
         let mut client = login(&way, &app().schema("big").without(without));
-        let value: Vec<u8> = pattern(20 * MIB)
-            .into_iter()
-            .map(|b| if b == b'\\' { b'/' } else { b })
-            .collect();
+        let mut value = pattern(20 * MIB);
+        value
+            .iter_mut()
+            .filter(|b| **b == b'\\')
+            .for_each(|b| *b = b'/');
         let mut sql = format!("INSERT INTO t VALUES ({id}, '").into_bytes();
         sql.extend_from_slice(&value);
         sql.extend_from_slice(b"')");
         let outcomes = client.run(Command::Query, &sql).unwrap();
         assert_eq!(outcomes[0].done().affected_rows, 1);
-        let rows = client.rows(&format!(
-            "SELECT 'front', v, 'behind' FROM t WHERE id = {id}"
-        ));
+        let asked = format!("SELECT 'front', v, 'behind' FROM t WHERE id = {id}");
+        let rows = client.rows(&asked);
         assert_eq!(rows.rows[0][0].as_deref(), Some(&b"front"[..]));
-        assert!(
-            rows.rows[0][1].as_deref() == Some(&value[..]),
-            "the value came back changed"
-        );
+        let is_same = rows.rows[0][1].as_deref() == Some(&value[..]);
+        assert!(is_same, "the value came back changed");
         assert_eq!(rows.rows[0][2].as_deref(), Some(&b"behind"[..]));
         assert_eq!(client.value("SELECT 1"), "1");
         let prepared = client.prepare("SELECT LENGTH(?), MD5(?) = MD5(v) FROM t WHERE id = 1");
-        let outcomes = client
-            .execute(prepared.id, &[Some(&value), Some(&value)], false)
-            .unwrap();
-        assert_eq!(
-            outcomes[0].rows().texts(),
-            [[(20 * MIB).to_string(), "1".into()]]
-        );
+        let twice: [Option<&[u8]>; 2] = [Some(&value); 2];
+        let outcomes = client.execute(prepared.id, &twice, false).unwrap();
+        let expected = [[(20 * MIB).to_string(), "1".into()]];
+        assert_eq!(outcomes[0].rows().texts(), expected);
     }
 }
 
@@ -59,14 +54,8 @@ fn statements_of_sixteen_megabytes_more_or_less_arrive_whole() {
     let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app());
-    for len in [
-        16 * MIB - 2,
-        16 * MIB - 1,
-        16 * MIB,
-        16 * MIB + 1,
-        32 * MIB - 2,
-        32 * MIB - 1,
-    ] {
+    let around = 16 * MIB - 2..16 * MIB + 2;
+    for len in around.chain(32 * MIB - 2..32 * MIB) {
         // The payload is the command's byte and the text.
         let mut sql = b"SELECT LENGTH('".to_vec();
         let tail = b"')";
@@ -87,29 +76,14 @@ fn rows_around_sixteen_megabytes_end_where_they_end() {
         let way = through(real, 1);
         let mut client = login(&way, &app().without(without));
         // A row's payload is its value and the 4 or 9 bytes of the value's length.
-        for payload in [
-            16 * MIB - 2,
-            16 * MIB - 1,
-            16 * MIB,
-            16 * MIB + 8,
-            16 * MIB + 9,
-        ] {
+        for payload in (16 * MIB - 2..=16 * MIB).chain(16 * MIB + 8..16 * MIB + 10) {
             let prefix = if payload - 4 < 16 * MIB { 4 } else { 9 };
             let len = payload - prefix;
-            let outcomes = client
-                .query(&format!("SELECT REPEAT('\u{f8}', {len} DIV 2)"))
-                .unwrap();
-            assert_eq!(
-                outcomes[0].rows().rows[0][0].as_ref().unwrap().len(),
-                len / 2 * 2
-            );
+            let rows = client.rows(&format!("SELECT REPEAT('\u{f8}', {len} DIV 2)"));
+            assert_eq!(rows.rows[0][0].as_ref().unwrap().len(), len / 2 * 2);
             let sql = format!("SELECT REPEAT('x', {len}) UNION ALL SELECT 'y'");
             let rows = client.rows(&sql);
-            let lens: Vec<_> = rows
-                .rows
-                .iter()
-                .map(|row| row[0].as_ref().unwrap().len())
-                .collect();
+            let lens = [0, 1].map(|row: usize| rows.rows[row][0].as_ref().unwrap().len());
             assert_eq!(lens, [len, 1]);
         }
     }
@@ -138,7 +112,6 @@ fn a_statement_is_as_long_as_the_server_takes_it() {
         let arguments = [format!("--max-allowed-packet={max}")];
         let arguments = arguments.each_ref().map(String::as_str);
         for real in own_servers(&arguments) {
-            real.create_user("app", "app");
             let pool = fresh_pool(&real, "groups = 1");
             for way in [&real.address(), &pool.address] {
                 for (len, taken) in [(max - 1, true), (max, false)] {
@@ -169,9 +142,9 @@ fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
     let way = through(real, 2);
     for with in [0, cap::COMPRESS, cap::SSL] {
         let mut slow = login(&way, &app().schema("shop").with(with));
-        let sql = b"SELECT seq, REPEAT(MD5(seq), 3), HEX(RANDOM_BYTES(1000)) FROM seq_1_to_20000";
-        slow.send(&[(Command::Query, sql), (Command::Query, b"SELECT 'behind'")])
-            .unwrap();
+        let sql = "SELECT seq, REPEAT(MD5(seq), 3), HEX(RANDOM_BYTES(1000)) FROM seq_1_to_20000";
+        send(&mut slow, sql);
+        send(&mut slow, "SELECT 'behind'");
         let mut quick = login(&way, &app().with(with & cap::SSL));
         for i in 0..50 {
             assert_eq!(quick.value(&format!("SELECT {i}")), i.to_string());
@@ -249,19 +222,14 @@ fn go_between_long_compressed_ones(real: &'static Real) -> bool {
         client.send_unframed(&frame.repeat(4)).unwrap();
     }
     assert!(long[0].await_answer().unwrap());
-    let answered = || {
-        long.iter()
-            .filter(|client| client.has_answer().unwrap())
-            .count()
-    };
+    let is_answered = |client: &&Client| client.has_answer().unwrap();
+    let answered = || long.iter().filter(is_answered).count();
     let before = answered();
     for number in 0..100 {
         assert_eq!(good.value(&format!("SELECT {number}")), number.to_string());
     }
     let is_shown = before < LONG;
-    assert!(
-        !is_shown || answered() < LONG,
-        "{before}, then all: they went first"
-    );
+    let are_first = is_shown && answered() == LONG;
+    assert!(!are_first, "{before}, then all: they went first");
     is_shown
 }

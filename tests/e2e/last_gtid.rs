@@ -5,15 +5,8 @@ use crate::world::*;
 
 #[test]
 fn writes_that_are_logged_pin_nobody_and_each_client_has_its_own_number() {
-    let test = "writes_that_are_logged_pin_nobody";
-    let Some(real) = found(Real::start(&["--log-bin=logged", "--server-id=7"]), test) else {
-        return;
-    };
-    real.create_user("app", "app");
-    real.execute(&[
-        "CREATE DATABASE logged",
-        "CREATE TABLE logged.t (a INT PRIMARY KEY)",
-    ]);
+    let real = or_return!(own(Real::start(&["--log-bin=logged", "--server-id=7"])));
+    real.script("CREATE DATABASE logged; CREATE TABLE logged.t (a INT PRIMARY KEY)");
     let account = app().schema("logged");
     // One backend: a pin would leave the others without any.
     let way = through(&real, 1);
@@ -29,10 +22,8 @@ fn writes_that_are_logged_pin_nobody_and_each_client_has_its_own_number() {
     assert_ne!(first, second);
     assert_eq!(reads.value(question), "");
     for _ in 0..2 {
-        assert_eq!(
-            one.value("SELECT CONCAT(@@session.last_gtid) AS gtid"),
-            first
-        );
+        let asked = "SELECT CONCAT(@@session.last_gtid) AS gtid";
+        assert_eq!(one.value(asked), first);
         assert_eq!(two.value(question), second);
         let failed = one.query("INSERT INTO t VALUES (1)").unwrap();
         assert!(format!("{failed:?}").contains("1062"), "{failed:?}");

@@ -67,9 +67,7 @@ impl Place {
 
 #[test]
 fn tables_are_made_run_on_and_dropped() {
-    let Some(place) = Place::new("tables") else {
-        return;
-    };
+    let place = or_return!(Place::new("tables"));
     let sizes = "--tables 2 --table-size 500";
     let ran = place.load(&format!("oltp_read_write prepare {sizes}"));
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
@@ -114,61 +112,48 @@ fn tables_are_made_run_on_and_dropped() {
     let ran = place.load(&format!("oltp_read_write cleanup {sizes}"));
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema";
-    assert_eq!(
-        admin.value(&format!("{tables} = '{}'", place.schema())),
-        "0"
-    );
+    let left = admin.value(&format!("{tables} = '{}'", place.schema()));
+    assert_eq!(left, "0");
 }
 
 #[test]
 fn errors_stand_by_number_in_the_servers_words() {
-    let Some(place) = Place::new("errors") else {
-        return;
-    };
+    let place = or_return!(Place::new("errors"));
     let ran = place.load("select run --connections 2 --events 10 --time 0");
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     says(&ran.stderr, "onramp load: no statement succeeded");
     let json = place.json();
-    assert_eq!(
-        (&json["failed_statements"], &json["statements"]),
-        (&10.into(), &10.into())
-    );
+    assert_eq!(json["failed_statements"], 10);
+    assert_eq!(json["statements"], 10);
     let error = &json["errors"][0];
-    assert_eq!(
-        (&error["code"], &error["count"]),
-        (&1146.into(), &10.into())
-    );
-    assert_eq!(
-        (&error["sqlstate"], &error["phase"]),
-        (&"42S02".into(), &"statement".into())
-    );
+    assert_eq!(error["code"], 1146);
+    assert_eq!(error["count"], 10);
+    assert_eq!(error["sqlstate"], "42S02");
+    assert_eq!(error["phase"], "statement");
     let words = format!("Table '{}.sbtest1' doesn't exist", place.schema());
     assert_eq!(error["message"], words);
-    assert!(
-        ran.stderr
-            .contains(&format!("error 1146 (42S02) x 10 while executing: {words}"))
+    says(
+        &ran.stderr,
+        &format!("error 1146 (42S02) x 10 while executing: {words}"),
     );
 }
 
 #[test]
 fn a_run_that_cannot_be_has_status_1_and_says_why() {
-    let Some(place) = Place::new("cannot") else {
-        return;
-    };
+    let place = or_return!(Place::new("cannot"));
     let wrong = place.target.replace("app:app", "app:wrong");
     let nobody = format!("mysql://app:app@127.0.0.1:{}/x", free_port());
-    for (target, code, words) in [
+    let cases = [
         (wrong, 1045, "Access denied"),
         (nobody, 111, "ECONNREFUSED"),
-    ] {
+    ];
+    for (target, code, words) in cases {
         let ran = place.load(&format!("select run --target {target} --connections 3"));
         assert_eq!(ran.status.code(), Some(1), "{ran:?}");
         says(&ran.stderr, "limit: 0 of 3 connections stand");
         let json = place.json();
-        assert_eq!(
-            (&json["connected"], &json["failed_connects"]),
-            (&0.into(), &3.into())
-        );
+        assert_eq!(json["connected"], 0);
+        assert_eq!(json["failed_connects"], 3);
         assert_eq!(json["errors"][0]["code"], code);
         assert!(json["limit"].as_str().unwrap().contains(words), "{json}");
     }
@@ -176,9 +161,7 @@ fn a_run_that_cannot_be_has_status_1_and_says_why() {
 
 #[test]
 fn thresholds_decide_the_status() {
-    let Some(place) = Place::new("thresholds") else {
-        return;
-    };
+    let place = or_return!(Place::new("thresholds"));
     place.prepare();
     let run = "select run --table-size 100 --connections 2 --events 50 --time 0";
     let kept = place.load(&format!("{run} --fail-if errors>0 --fail-if p99>1m"));
@@ -186,21 +169,11 @@ fn thresholds_decide_the_status() {
     assert_eq!(place.json()["thresholds"][0]["crossed"], false);
     let crossed = place.load(&format!("{run} --fail-if errors>0 --fail-if max<1m"));
     assert_eq!(crossed.status.code(), Some(3), "{crossed:?}");
-    assert!(
-        crossed
-            .stderr
-            .contains("threshold kept: errors>0 (measured 0.000)")
-    );
-    assert!(
-        crossed
-            .stderr
-            .contains("threshold CROSSED: max<1m (measured ")
-    );
+    says(&crossed.stderr, "threshold kept: errors>0 (measured 0.000)");
+    says(&crossed.stderr, "threshold CROSSED: max<1m (measured ");
     let thresholds = &place.json()["thresholds"];
-    assert_eq!(
-        (&thresholds[1]["rule"], &thresholds[1]["crossed"]),
-        (&"max<1m".into(), &true.into())
-    );
+    assert_eq!(thresholds[1]["rule"], "max<1m");
+    assert_eq!(thresholds[1]["crossed"], true);
     let wrong = place.load(&format!("{run} --fail-if speed>1"));
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
     says(&wrong.stderr, "goodput");
@@ -210,9 +183,7 @@ fn thresholds_decide_the_status() {
 /// for its figures.
 #[test]
 fn an_open_loop_is_written_everywhere() {
-    let Some(place) = Place::new("open") else {
-        return;
-    };
+    let place = or_return!(Place::new("open"));
     place.prepare();
     let address = format!("127.0.0.1:{}", free_port());
     let (csv, html) = (place.file("series.csv"), place.file("page.html"));
@@ -249,19 +220,15 @@ fn an_open_loop_is_written_everywhere() {
     );
     assert!(rows.starts_with("t_s,statements_per_s,"), "{rows}");
     let page = place.read("page.html");
-    assert!(
-        page.contains("<polyline") && page.ends_with("</html>"),
-        "{page}"
-    );
+    says(&page, "<polyline");
+    assert!(page.ends_with("</html>"), "{page}");
     says(&page, "<dt>Written</dt><dd>20");
 }
 
 /// The page of a run that goes on, and what it draws; the server refuses some statements.
 #[test]
 fn the_page_of_a_run_is_served_while_it_goes() {
-    let Some(place) = Place::new("page") else {
-        return;
-    };
+    let place = or_return!(Place::new("page"));
     place.prepare();
     let address = format!("127.0.0.1:{}", free_port());
     let words = format!(
@@ -278,31 +245,20 @@ fn the_page_of_a_run_is_served_while_it_goes() {
             metrics = scrape(&address).or(metrics);
             std::thread::yield_now();
         }
-        (
-            running.join().unwrap(),
-            seen,
-            page.unwrap(),
-            metrics.unwrap(),
-        )
+        let ran = running.join().unwrap();
+        (ran, seen, page.unwrap(), metrics.unwrap())
     });
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert_eq!(seen["is_ramp"], false, "{seen}");
     assert_eq!(seen["connected"], 20, "{seen}");
     assert!(seen["statements"].as_u64().unwrap() > 0, "{seen}");
-    assert!(
-        seen["statement"]["p99_ms"].as_f64().unwrap() > 0.0,
-        "{seen}"
-    );
+    let p99 = seen["statement"]["p99_ms"].as_f64();
+    assert!(p99.unwrap() > 0.0, "{seen}");
     assert!(seen["host"]["tcp_open"].as_u64().unwrap() >= 20, "{seen}");
     assert!(seen["host"]["ports"].as_u64().unwrap() > 0, "{seen}");
-    assert!(
-        !seen["target"].as_str().unwrap().contains("app:app"),
-        "{seen}"
-    );
-    assert!(
-        page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html"),
-        "{page}"
-    );
+    let target = seen["target"].as_str().unwrap();
+    assert!(!target.contains("app:app"), "{seen}");
+    says(&page, "HTTP/1.1 200 OK\r\nContent-Type: text/html");
     assert!(page.ends_with("</html>\n"), "{page}");
     assert_eq!(counted(&metrics, "connects"), 20, "{metrics}");
 }
@@ -310,13 +266,10 @@ fn the_page_of_a_run_is_served_while_it_goes() {
 /// A terminal as standard output: the picture is drawn, and taken away before the report.
 #[test]
 fn a_terminal_shows_the_run() {
-    let test = "a_terminal_shows_the_run";
-    let Some(place) = Place::new("terminal") else {
-        return;
-    };
+    let place = or_return!(Place::new("terminal"));
     let script = Path::new("/usr/bin/script");
     if !script.exists() {
-        return skipped(test, "script is not installed (Debian: bsdutils)");
+        return skip("script is not installed (Debian: bsdutils)");
     }
     place.prepare();
     let command = format!(
@@ -333,10 +286,8 @@ fn a_terminal_shows_the_run() {
     assert!(picture < erased && erased < report, "{ran:?}");
     assert!(ran.stdout.contains("connections  open 5 "), "{ran:?}");
     let quiet = place.load("select run --table-size 100 --events 1 --time 0");
-    assert!(
-        !quiet.stdout.contains('\x1b'),
-        "a pipe gets the report only"
-    );
+    let has_picture = quiet.stdout.contains('\x1b');
+    assert!(!has_picture, "a pipe gets the report only");
 }
 
 fn scrape(address: &str) -> Option<String> {
@@ -373,9 +324,7 @@ fn a_storm_rises_and_ends() {
 /// and the pool has two backends for all of them.
 #[test]
 fn a_storm_rises_and_ends_through_the_pool() {
-    let Some(place) = Place::new("storm_pool") else {
-        return;
-    };
+    let place = or_return!(Place::new("storm_pool"));
     place.prepare();
     let way = through(place.real, 2);
     storm(&place, &place.target_at(&way));
@@ -384,9 +333,7 @@ fn a_storm_rises_and_ends_through_the_pool() {
 /// Through the pool each statement of a script is counted for itself, as it is without one.
 #[test]
 fn statements_of_ones_own_are_told_apart_through_the_pool() {
-    let Some(place) = Place::new("own_statements") else {
-        return;
-    };
+    let place = or_return!(Place::new("own_statements"));
     place.prepare();
     let way = through(place.real, 2);
     let target = place.target_at(&way);
@@ -396,20 +343,12 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
         "UPDATE sbtest# SET k=k+1 WHERE id=?",
         "SELECT no_such_column FROM sbtest1",
     ];
-    let line = [
-        "load",
-        "statements",
-        "run",
-        "--target",
-        &target,
-        "--json",
-        &json,
-    ];
     let times = format!("3*{}", texts[0]);
+    let bounds = "--table-size 100 --connections 4 --time 0 --events 20";
+    let line = format!("load statements run --target {target} --json {json} {bounds}");
+    let line = words(&line);
     let statements = ["--statement", &times, "--statement", texts[1]];
-    let bounds = ["--table-size", "100", "--connections", "4", "--time", "0"];
-    let bounds = [&bounds[..], &["--events", "20"]].concat();
-    let ran = run(binary(), &[&line[..], &statements, &bounds].concat(), LIMIT);
+    let ran = run(binary(), &[&line[..], &statements].concat(), LIMIT);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let report = place.json();
     assert_eq!(report["failed_statements"], 0, "{report}");
@@ -428,7 +367,7 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
 
     // One that fails has no latency, and the server's words come through.
     let statements = ["--statement", texts[0], "--statement", texts[2]];
-    let ran = run(binary(), &[&line[..], &statements, &bounds].concat(), LIMIT);
+    let ran = run(binary(), &[&line[..], &statements].concat(), LIMIT);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let report = place.json();
     let counts = [0, 1].map(|at| report["by_statement"][at]["count"].as_u64().unwrap());
@@ -439,9 +378,7 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
 /// Connections take several places in turn; the report is of all of them.
 #[test]
 fn several_hosts_are_loaded_in_turn() {
-    let Some(place) = Place::new("hosts") else {
-        return;
-    };
+    let place = or_return!(Place::new("hosts"));
     place.prepare();
     let run = "select run --table-size 100 --connections 4 --events 20 --time 0 --target-hosts";
     let way = through(place.real, 2);
@@ -449,18 +386,14 @@ fn several_hosts_are_loaded_in_turn() {
     assert_eq!(both.status.code(), Some(0), "{both:?}");
     says(&both.stderr, " and, in turn, 1 more in ");
     let json = place.json();
-    assert_eq!(
-        (&json["connected"], &json["latencies"]["event"]["count"]),
-        (&4.into(), &20.into())
-    );
+    assert_eq!(json["connected"], 4);
+    assert_eq!(json["latencies"]["event"]["count"], 20);
     // Where one of them is nobody, his connections fail, and the others do all the work.
     let half = place.load(&format!("{run} 127.0.0.1:{}", free_port()));
     assert_eq!(half.status.code(), Some(0), "{half:?}");
     let json = place.json();
-    assert_eq!(
-        (&json["connected"], &json["failed_connects"]),
-        (&2.into(), &2.into())
-    );
+    assert_eq!(json["connected"], 2);
+    assert_eq!(json["failed_connects"], 2);
     assert_eq!(json["latencies"]["event"]["count"], 20);
     assert_eq!(json["errors"][0]["code"], 111, "{json}");
 }
@@ -488,15 +421,11 @@ fn storm(place: &Place, target: &str) {
     let json = place.json();
     let gave_up = json["gave_up"].as_u64().unwrap();
     assert!(gave_up >= 6, "{json}");
-    assert_eq!(
-        json["latencies"]["event"]["count"], 30,
-        "every event is answered in the end"
-    );
+    let events = &json["latencies"]["event"]["count"];
+    assert_eq!(*events, 30, "every event is answered in the end");
     assert!(json["reconnects"].as_u64().unwrap() >= 3, "{json}");
-    assert_eq!(
-        (&json["failed_statements"], &json["in_time_ms"]),
-        (&0.into(), &300.0.into())
-    );
+    assert_eq!(json["failed_statements"], 0);
+    assert_eq!(json["in_time_ms"], 300.0);
     assert!(json["goodput_per_s"].as_f64().unwrap() > 0.0);
     let longest = json["latencies"]["event"]["max_ms"].as_f64().unwrap();
     assert!(
@@ -508,15 +437,14 @@ fn storm(place: &Place, target: &str) {
 /// Both outputs closed, as by `2>&1 | head`.
 #[test]
 fn a_run_whose_listener_has_gone_goes_on_to_its_end() {
-    let Some(place) = Place::new("unheard") else {
-        return;
-    };
+    let place = or_return!(Place::new("unheard"));
     place.prepare();
     let json = place.file("result.json");
     let mut load = std::process::Command::new(binary());
     load.args(["load", "--target", &place.target, "--json", &json]);
-    load.args(["select", "run", "--table-size", "100", "--events", "30"]);
-    load.args(["--connections", "3", "--time", "0"]);
+    load.args(words(
+        "select run --table-size 100 --events 30 --connections 3 --time 0",
+    ));
     let (reader, writer) = std::io::pipe().unwrap();
     load.stdout(writer.try_clone().unwrap()).stderr(writer);
     drop(reader);
@@ -527,9 +455,7 @@ fn a_run_whose_listener_has_gone_goes_on_to_its_end() {
 
 #[test]
 fn results_of_two_runs_are_merged_into_one() {
-    let Some(place) = Place::new("merge") else {
-        return;
-    };
+    let place = or_return!(Place::new("merge"));
     place.prepare();
     let mut parts = Vec::new();
     for name in ["a.json", "b.json"] {
@@ -542,10 +468,7 @@ fn results_of_two_runs_are_merged_into_one() {
     let words = ["merge", &a, &b, "--json", &all, "--html", &page];
     let ran = run(binary(), &words, LIMIT);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    assert!(
-        ran.stdout.starts_with("2 runs of select: 6 connections"),
-        "{ran:?}"
-    );
+    says(&ran.stdout, "2 runs of select: 6 connections");
     let merged: Value = serde_json::from_str(&place.read("all.json")).unwrap();
     let sum = |field: &str| {
         parts
@@ -555,10 +478,8 @@ fn results_of_two_runs_are_merged_into_one() {
     };
     assert_eq!(merged["statements"], sum("statements"));
     assert_eq!(merged["latencies"]["statement"]["count"], 600);
-    let largest = parts
-        .iter()
-        .map(|part| part["max_ms"].as_f64().unwrap())
-        .fold(0.0, f64::max);
+    let longest = parts.iter().map(|part| part["max_ms"].as_f64().unwrap());
+    let largest = longest.fold(0.0, f64::max);
     assert_eq!(merged["max_ms"].as_f64().unwrap(), largest);
     assert!(place.read("all.html").contains("6 connections ran select"));
 
@@ -572,10 +493,7 @@ fn results_of_two_runs_are_merged_into_one() {
 /// nobody was answered, when errors came, and when the rate before was reached again.
 #[test]
 fn an_outage_is_told_in_tenths_of_a_second() {
-    let Some(mut real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let mut real = or_return!(pooled(own_server));
     fresh_schema(&real, "outage");
     let folder = real.folder().join("outage");
     std::fs::create_dir_all(&folder).unwrap();
@@ -631,10 +549,8 @@ fn an_outage_is_told_in_tenths_of_a_second() {
         let errors = seconds("first_error_s").zip(seconds("last_error_s"));
         assert_eq!(errors.is_some(), is_killed, "{outage}");
         assert!(errors.is_none_or(|(first, last)| first <= last && first >= began));
-        says(
-            &ran.stderr,
-            &format!("longest time without an answer {gap:.1} s from "),
-        );
+        let expected = format!("longest time without an answer {gap:.1} s from ");
+        says(&ran.stderr, &expected);
         let page = std::fs::read_to_string(html).unwrap();
         says(&page, "The outage</h3>");
         says(&page, &format!("{gap:.1} s without an answer"));

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn own_mysql(test: &str, extra: &[&str]) -> Option<Real> {
-    let real = found(Real::start_mysql(extra), test)?;
+fn own_mysql() -> Option<Real> {
+    let real = own(Real::start_mysql(&[]))?;
     real.create_user("app", "app's own");
     real.execute(&["CREATE DATABASE sbtest"]);
     Some(real)
@@ -41,17 +41,11 @@ fn all_well(ran: &Ran, json: &Value, connections: u64, events: u64) {
 
 #[test]
 fn load_logs_in_by_caching_sha2_the_long_way_and_the_short() {
-    let test = "load_logs_in_by_caching_sha2_the_long_way_and_the_short";
-    let Some(real) = own_mysql(test, &[]) else {
-        return;
-    };
+    let real = or_return!(own_mysql());
     let plugin = "SELECT plugin FROM mysql.user WHERE user = 'app'";
     assert_eq!(real.admin().value(plugin), "caching_sha2_password");
-    let (ran, _) = load(
-        &real,
-        &tcp(&real, "app%27s%20own"),
-        "select prepare --table-size 100",
-    );
+    let target = tcp(&real, "app%27s%20own");
+    let (ran, _) = load(&real, &target, "select prepare --table-size 100");
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let run = "select run --table-size 100 --connections 20 --events 200 --time 0";
     // Without a cache, with one, and over the socket, where the password goes in clear.
@@ -76,10 +70,7 @@ fn load_logs_in_by_caching_sha2_the_long_way_and_the_short() {
 
 #[test]
 fn load_compresses_for_a_server_that_wants_it() {
-    let test = "load_compresses_for_a_server_that_wants_it";
-    let Some(real) = own_mysql(test, &[]) else {
-        return;
-    };
+    let real = or_return!(own_mysql());
     let target = tcp(&real, "app%27s%20own");
     let sizes = "--tables 2 --table-size 300";
     let (ran, _) = load(&real, &target, &format!("oltp_read_write prepare {sizes}"));

@@ -3,7 +3,7 @@
 //! Each test has a network of its own with a hundred local ports, so that a few hundred connections
 //! meet what otherwise takes tens of thousands.
 
-use crate::walls::{has, is_root, server_behind};
+use crate::walls::{has, is_root};
 use crate::world::*;
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
@@ -20,8 +20,8 @@ struct Narrow {
 }
 
 impl Narrow {
-    fn new(test: &str) -> Option<Narrow> {
-        if !is_root(test) || !has(test, &["unshare", "nsenter", "ip"]) {
+    fn new(_: &str) -> Option<Narrow> {
+        if !is_root() || !has(&["unshare", "nsenter", "ip"]) {
             return None;
         }
         let prefix = ["unshare", "--net", "sh", "-c", NETWORK, "sh"];
@@ -31,9 +31,7 @@ impl Narrow {
             "--extra-max-connections=500",
             &extra_port,
         ];
-        let real = server_behind(test, &prefix, &more)?;
-        real.create_user("app", "app");
-        Some(Narrow { real })
+        own(Real::start_behind(&prefix, &more)).map(|real| Narrow { real })
     }
 
     /// Runs the program in this network.
@@ -76,9 +74,7 @@ fn assert_all_stood(connections: u32, (report, said): &(Value, String)) {
 
 #[test]
 fn source_addresses_give_the_ports_that_one_address_lacks() {
-    let Some(narrow) = pooled(Narrow::new) else {
-        return;
-    };
+    let narrow = or_return!(pooled(Narrow::new));
     let (report, said) = narrow.load(150, &["--source-addresses", "127.0.0.1"]);
     let reached = report["connected"].as_u64().unwrap();
     assert!((80..=100).contains(&reached), "{reached}: {said}");
@@ -96,9 +92,7 @@ fn source_addresses_give_the_ports_that_one_address_lacks() {
 
 #[test]
 fn ports_of_the_target_serve_with_each_source_address() {
-    let Some(narrow) = pooled(Narrow::new) else {
-        return;
-    };
+    let narrow = or_return!(pooled(Narrow::new));
     let extra = EXTRA_PORT.to_string();
     let two_ports = ["--target-ports", &extra];
     // One address, which the kernel takes by itself: 100 local ports, used twice.

@@ -68,12 +68,8 @@ impl Master {
         let schema = format!("locust_{test}");
         fresh_schema(real, &schema);
         let target = format!("mysql://app:app@127.0.0.1:{}/{schema}", real.port());
-        let words = ["load", "select", "prepare", "--target", &target];
-        let made = run(
-            binary(),
-            &[&words[..], &["--table-size", "100"]].concat(),
-            LIMIT,
-        );
+        let line = format!("load select prepare --target {target} --table-size 100");
+        let made = onramp(&line);
         assert_eq!(made.status.code(), Some(0), "{made:?}");
         let words = format!("load select run --target {target} --print-locustfile");
         let words: Vec<_> = words.split(' ').chain(classes.iter().copied()).collect();
@@ -175,9 +171,7 @@ fn connected(stats: &Value, users: u64) -> bool {
 /// master that is killed leaves no user behind, and the next one finds the worker ready.
 #[test]
 fn a_killed_worker_and_a_killed_master_are_got_over() {
-    let Some(mut master) = Master::new("killed") else {
-        return;
-    };
+    let mut master = or_return!(Master::new("killed"));
     let (kept, killed) = (master.worker(), master.worker());
     master.until("two workers", |stats| workers(stats, "ready") == 2);
     master.swarm(20);
@@ -203,9 +197,7 @@ fn a_killed_worker_and_a_killed_master_are_got_over() {
 /// A worker that tries to reach its master before that listens is ready with its first connection.
 #[test]
 fn a_worker_that_starts_before_its_master_is_ready_with_its_first_connection() {
-    let Some(mut master) = Master::new("before") else {
-        return;
-    };
+    let mut master = or_return!(Master::new("before"));
     let Ended(old) = &mut master.process;
     old.kill().unwrap();
     old.wait().unwrap();
@@ -224,9 +216,7 @@ fn a_worker_that_starts_before_its_master_is_ready_with_its_first_connection() {
 
 #[test]
 fn users_of_a_real_master_run_are_reported_and_stop() {
-    let Some(master) = Master::new("stop") else {
-        return;
-    };
+    let master = or_return!(Master::new("stop"));
     let _workers = [master.worker(), master.worker()];
     master.until("two workers", |stats| workers(stats, "ready") == 2);
     master.swarm(20);
@@ -235,10 +225,8 @@ fn users_of_a_real_master_run_are_reported_and_stop() {
     });
     assert_eq!(stats["state"], "running");
     let row = &stats["stats"][0];
-    assert_eq!(
-        (&row["method"], &row["name"]),
-        (&"SQL".into(), &"select".into())
-    );
+    assert_eq!(row["method"], "SQL");
+    assert_eq!(row["name"], "select");
     assert_eq!(row["num_failures"], 0);
     assert_eq!(master.connections(), "20");
 
@@ -278,17 +266,10 @@ fn holds_and_http_are_classes_of_users() {
     let url = format!("http://{}", http.address);
     let web = format!("Web={url}/right --expect ok --think-time 20ms --connections 50 --groups 2");
     let wrong = format!("Wrong={url}/wrong --expect 'not that' --think-time 20ms --connections 50");
-    let classes = [
-        "--locust-class",
-        &hold,
-        "--locust-class",
-        &web,
-        "--locust-class",
-        &wrong,
-    ];
-    let Some(master) = Master::with("classes", &classes, "") else {
-        return;
-    };
+    let classes = [&hold, &web, &wrong]
+        .map(|class| ["--locust-class", class])
+        .concat();
+    let master = or_return!(Master::with("classes", &classes, ""));
     let _worker = master.worker_with(&classes, Stdio::null());
     master.until("a worker", |stats| workers(stats, "ready") == 1);
     master.swarm(20);
@@ -336,10 +317,8 @@ fn holds_and_http_are_classes_of_users() {
     });
     let errors = stats["errors"].to_string();
     assert!(errors.contains("ECONNREFUSED"), "{errors}");
-    says(
-        &errors,
-        "the server closed the connection while it was held",
-    );
+    let words = "the server closed the connection while it was held";
+    says(&errors, words);
     master.ask("POST /stop", "").unwrap();
     master.until("the end", |stats| {
         stats["state"] == "stopped" && workers(stats, "ready") == 1 && master.connections() == "0"
@@ -379,9 +358,7 @@ def on_start(environment, **kwargs):
 /// the master; others are ignored with a line, and a program that fails is an exception there.
 #[test]
 fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
-    let Some(master) = Master::with("custom", &[], CUSTOM) else {
-        return;
-    };
+    let master = or_return!(Master::with("custom", &[], CUSTOM));
     let program = master.real.folder().join("acknowledge.sh");
     let text = "#!/bin/sh\nprintf '{\"type\": \"acknowledge_users\", \"data\": {\"index\": %s, \
                 \"users\": %s}}\\n' \"$ONRAMP_LOCUST_INDEX\" \"$(cat)\"\n";
@@ -414,10 +391,8 @@ fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
         answer.contains("--locust-on broken=/bin/false: it ended with exit status: 1")
     });
     let said = std::fs::read_to_string(&log).unwrap();
-    says(
-        &said,
-        "the Locust master sent 'nobody_knows', which no --locust-on",
-    );
+    let words = "the Locust master sent 'nobody_knows', which no --locust-on";
+    says(&said, words);
 }
 
 /// A shape of the locustfile's own: six users for some seconds, then three, then the end.
@@ -436,9 +411,7 @@ class Steps(LoadTestShape):
 /// CSV files, and its end is the worker's.
 #[test]
 fn a_shape_runs_to_its_end_and_csv_files_have_its_requests() {
-    let Some(master) = pooled(Master::new) else {
-        return;
-    };
+    let master = or_return!(pooled(Master::new));
     let folder = master.real.folder().to_owned();
     let file = folder.join("shape.py");
     let text = std::fs::read_to_string(&master.file).unwrap() + SHAPE;
@@ -458,11 +431,8 @@ fn a_shape_runs_to_its_end_and_csv_files_have_its_requests() {
     let status = child.wait().unwrap();
     assert!(status.success(), "{status:?}");
     let Ended(child) = &mut worker;
-    assert_eq!(
-        child.wait().unwrap().code(),
-        Some(0),
-        "the master said quit"
-    );
+    let code = child.wait().unwrap().code();
+    assert_eq!(code, Some(0), "the master said quit");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let stats = read("csv_stats.csv");
     let row = stats.lines().find(|line| line.starts_with("SQL,select,"));
@@ -470,15 +440,11 @@ fn a_shape_runs_to_its_end_and_csv_files_have_its_requests() {
         .unwrap_or_else(|| panic!("{stats}"))
         .split(',')
         .collect();
-    assert!(
-        fields[2].parse::<u64>().unwrap() > 100 && fields[3] == "0",
-        "{stats}"
-    );
+    let count = fields[2].parse::<u64>().unwrap();
+    assert!(count > 100 && fields[3] == "0", "{stats}");
     let history = read("csv_stats_history.csv");
-    let users: Vec<_> = history
-        .lines()
-        .filter_map(|line| line.split(',').nth(1))
-        .collect();
+    let users = history.lines().filter_map(|line| line.split(',').nth(1));
+    let users: Vec<_> = users.collect();
     for wanted in ["6", "3"] {
         assert!(users.contains(&wanted), "{wanted}: {history}");
     }
@@ -498,9 +464,7 @@ end
 /// A script in a file can be what users run: they come, go, and come again.
 #[test]
 fn users_of_a_master_run_a_script() {
-    let Some(master) = Master::new("script") else {
-        return;
-    };
+    let master = or_return!(Master::new("script"));
     let script = master.real.folder().join("users.lua");
     std::fs::write(&script, SCRIPT).unwrap();
     let (target, port) = (&master.target, master.port);
@@ -524,9 +488,6 @@ fn users_of_a_master_run_a_script() {
     let stats = master.until("the end", |stats| {
         stats["state"] == "stopped" && master.connections() == "0"
     });
-    assert_eq!(
-        row(&stats, "SQL", "users").unwrap()["num_failures"],
-        0,
-        "{stats}"
-    );
+    let failures = &row(&stats, "SQL", "users").unwrap()["num_failures"];
+    assert_eq!(*failures, 0, "{stats}");
 }

@@ -65,7 +65,7 @@ impl Drop for Scene {
 
 impl Scene {
     /// `None`, said by name, where one of the programs is not installed.
-    fn new(test: &str, programs: &[&str]) -> Option<Scene> {
+    fn new(name: &str, programs: &[&str]) -> Option<Scene> {
         for program in [&["openssl"], programs].concat() {
             // All of them end at once with this.
             let started = Command::new(program)
@@ -74,11 +74,11 @@ impl Scene {
                 .stderr(Stdio::null())
                 .status();
             if started.is_err() {
-                skipped(test, &format!("{program} is not installed"));
+                skip(&format!("{program} is not installed"));
                 return None;
             }
         }
-        let name = format!("onramp-tls-{test}-{}", std::process::id());
+        let name = format!("onramp-tls-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir(&folder).unwrap();
         let made = Command::new("sh")
@@ -182,10 +182,7 @@ fn assert_all_came(ran: &Ran, line: &str, at_least: u64) {
 
 #[test]
 fn messages_under_tls_are_counted_like_others() {
-    let test = "messages_under_tls_are_counted_like_others";
-    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
-        return;
-    };
+    let mut scene = or_return!(Scene::new("counted", &["haproxy"]));
     // More than one record of TLS has room for.
     let size = ["--every", "300ms", "--payload-size", "40000"];
     let target = target("tcp", &size);
@@ -205,10 +202,7 @@ fn messages_under_tls_are_counted_like_others() {
 
 #[test]
 fn answers_come_in_either_version_of_http() {
-    let test = "answers_come_in_either_version_of_http";
-    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
-        return;
-    };
+    let mut scene = or_return!(Scene::new("versions", &["haproxy"]));
     // Longer than a frame, and than the window that HTTP/2 begins with.
     let target = target("http", &["--payload-size", "100000"]);
     let (port, plain, old) = (free_port(), free_port(), free_port());
@@ -252,10 +246,7 @@ fn answers_come_in_either_version_of_http() {
 
 #[test]
 fn a_server_that_takes_so_many_requests_only_costs_no_answer() {
-    let test = "a_server_that_takes_so_many_requests_only_costs_no_answer";
-    let Some(mut scene) = Scene::new(test, &["nginx"]) else {
-        return;
-    };
+    let mut scene = or_return!(Scene::new("requests", &["nginx"]));
     let port = free_port();
     scene.nginx(&format!(
         "listen 127.0.0.1:{port} ssl http2; keepalive_requests 20; http2_max_concurrent_streams 3;"
@@ -276,10 +267,7 @@ fn a_server_that_takes_so_many_requests_only_costs_no_answer() {
 
 #[test]
 fn a_certificate_that_proves_nothing_is_refused_with_the_reason() {
-    let test = "a_certificate_that_proves_nothing_is_refused_with_the_reason";
-    let Some(mut scene) = Scene::new(test, &[]) else {
-        return;
-    };
+    let mut scene = or_return!(Scene::new("refused", &[]));
     let mut serve = |certificate: &str, more: &[&str]| {
         let port = free_port();
         let accept = format!("127.0.0.1:{port}");
@@ -293,61 +281,48 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_reason() {
     let elsewhere = serve("elsewhere.crt", &[]);
     let old = serve("good.crt", &["-tls1_2"]);
     let (ca, other) = (scene.file("ca.pem"), scene.file("other.pem"));
-    let ask = |port: u16, more: &[&str]| {
-        let url = format!("https://127.0.0.1:{port}/");
-        let usual = ["--time", "1s", "--think-time", "100ms"];
-        scene.load(&[&[&*url], &usual[..], more].concat())
+    let ask = |port: &str, more: &str| {
+        let line = format!("https://127.0.0.1:{port}/ --time 1s --think-time 100ms {more}");
+        scene.load(&words(&line))
     };
-    for (port, more, words) in [
-        (good, &["--ca", &*other][..], "not signed by an authority"),
-        (
-            good,
-            &["--ca", &ca, "--tls-name", "db.example"],
-            "'db.example'",
-        ),
-        (expired, &["--ca", &ca], "has expired"),
-        (elsewhere, &["--ca", &ca], "elsewhere.example"),
-    ] {
+    let refused = format!(
+        "{good} => --ca {other} => not signed by an authority
+         {good} => --ca {ca} --tls-name db.example => 'db.example'
+         {expired} => --ca {ca} => has expired
+         {elsewhere} => --ca {ca} => elsewhere.example"
+    );
+    for [port, more, part] in table(&refused) {
         let ran = ask(port, more);
-        assert_eq!(ran.status.code(), Some(1), "{words}: {ran:?}");
-        assert_eq!(number(&ran, "connections:", "stood"), 0, "{words}: {ran:?}");
-        assert!(ran.stdout.contains("1 x 2026 TLS: "), "{words}: {ran:?}");
-        assert!(ran.stdout.contains(words), "{words}: {ran:?}");
+        assert_eq!(ran.status.code(), Some(1), "{part}: {ran:?}");
+        assert_eq!(number(&ran, "connections:", "stood"), 0, "{part}: {ran:?}");
+        says(&ran.stdout, "1 x 2026 TLS: ");
+        says(&ran.stdout, part);
     }
     // The same servers, where nobody checks, or with the name that the certificate has.
-    for (port, more, words) in [
-        (
-            expired,
-            &["--insecure"][..],
-            "INSECURE: no certificate was checked",
-        ),
-        (elsewhere, &["--insecure"], "INSECURE"),
-        (
-            elsewhere,
-            &["--ca", &ca, "--tls-name", "elsewhere.example"],
-            "certificate is checked",
-        ),
-        (old, &["--ca", &ca], "certificate is checked"),
-    ] {
+    let taken = format!(
+        "{expired} => --insecure => INSECURE: no certificate was checked
+         {elsewhere} => --insecure => INSECURE
+         {elsewhere} => --ca {ca} --tls-name elsewhere.example => certificate is checked
+         {old} => --ca {ca} => certificate is checked"
+    );
+    for [port, more, part] in table(&taken) {
         let ran = ask(port, more);
         assert_all_came(&ran, "answers:", 1);
-        assert!(ran.stdout.contains(words), "{ran:?}");
+        says(&ran.stdout, part);
     }
     // Files that are none, and options that contradict each other.
-    for (more, code, words) in [
-        (&["--ca", "/nowhere.pem"][..], 1, "/nowhere.pem"),
-        (
-            &["--ca", &scene.file("server.csr")],
-            1,
-            "no certificate in it",
-        ),
-        (&["--ca", &ca, "--insecure"], 2, "cannot be used with"),
-        (&["--tls-name", "a b"], 1, "no name that a certificate"),
-        (&["--streams", "2"], 2, "--http-version 2"),
-    ] {
-        let ran = ask(good, more);
-        assert_eq!(ran.status.code(), Some(code), "{words}: {ran:?}");
-        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    let request = scene.file("server.csr");
+    let mistakes = format!(
+        "--ca /nowhere.pem => 1 => /nowhere.pem
+         --ca {request} => 1 => no certificate in it
+         --ca {ca} --insecure => 2 => cannot be used with
+         --tls-name a,b => 1 => no name that a certificate
+         --streams 2 => 2 => --http-version 2"
+    );
+    for [more, code, part] in table(&mistakes) {
+        let ran = ask(&good.to_string(), more);
+        assert_eq!(ran.status.code(), code.parse().ok(), "{part}: {ran:?}");
+        says(&ran.stderr, part);
     }
 }
 
@@ -355,26 +330,27 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_reason() {
 fn a_server_without_tls_or_http2_is_said_to_be_one() {
     let held = target("tcp", &["--every", "100ms"]);
     let asked = target("http", &[]);
-    let load = |arguments: &[&str]| {
-        let all = [&["load"], arguments, &["--report-interval", "0"]].concat();
-        run(binary(), &all, LIMIT)
+    let load = |line: String| {
+        let line = format!("load {line} --report-interval 0");
+        onramp(&line)
     };
-    let place = format!("tls://{}", held.address);
-    let ran = load(&["tcp-hold", "--target", &place, "--insecure"]);
+    let ran = load(format!(
+        "tcp-hold --target tls://{} --insecure",
+        held.address
+    ));
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     assert!(ran.stdout.contains("is no TLS"), "{ran:?}");
-    let url = format!("http://{}/", asked.address);
-    let ran = load(&[&url, "--http-version", "2", "--time", "2s"]);
+    let ran = load(format!(
+        "http://{}/ --http-version 2 --time 2s",
+        asked.address
+    ));
     says(&ran.stdout, "look whether it speaks HTTP/2");
     assert_eq!(number(&ran, "answers:", "right"), 0, "{ran:?}");
 }
 
 #[test]
 fn a_client_s_certificate_is_shown_to_a_server_that_wants_one() {
-    let test = "a_client_s_certificate_is_shown_to_a_server_that_wants_one";
-    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
-        return;
-    };
+    let mut scene = or_return!(Scene::new("shown", &["haproxy"]));
     let target = target("tcp", &["--every", "100ms"]);
     let port = free_port();
     scene.haproxy(&format!(
@@ -394,36 +370,22 @@ fn a_client_s_certificate_is_shown_to_a_server_that_wants_one() {
     let (foreign, its_key) = (scene.file("other.pem"), scene.file("other.key"));
     let ran = hold(&["--tls-cert", &foreign, "--tls-key", &its_key]);
     says(&ran.stdout, "does not accept this client's");
-    for (more, code, words) in [
-        (&["--tls-cert", &*certificate][..], 2, "--tls-key"),
-        (
-            &["--tls-cert", &certificate, "--tls-key", &its_key],
-            1,
-            "--tls-key",
-        ),
-        (
-            &["--tls-cert", &certificate, "--tls-key", &certificate],
-            1,
-            "BEGIN PRIVATE KEY",
-        ),
-        (
-            &["--tls-cert", &key, "--tls-key", &key],
-            1,
-            "no certificate in it",
-        ),
-    ] {
-        let ran = hold(more);
-        assert_eq!(ran.status.code(), Some(code), "{words}: {ran:?}");
-        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    let mistakes = format!(
+        "--tls-cert {certificate} => 2 => --tls-key
+         --tls-cert {certificate} --tls-key {its_key} => 1 => --tls-key
+         --tls-cert {certificate} --tls-key {certificate} => 1 => BEGIN PRIVATE KEY
+         --tls-cert {key} --tls-key {key} => 1 => no certificate in it"
+    );
+    for [more, code, part] in table(&mistakes) {
+        let ran = hold(&words(more));
+        assert_eq!(ran.status.code(), code.parse().ok(), "{part}: {ran:?}");
+        says(&ran.stderr, part);
     }
 }
 
 #[test]
 fn sessions_are_resumed_where_that_is_wanted() {
-    let test = "sessions_are_resumed_where_that_is_wanted";
-    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
-        return;
-    };
+    let mut scene = or_return!(Scene::new("resumed", &["haproxy"]));
     let target = target("http", &[]);
     let (new, old) = (free_port(), free_port());
     scene.haproxy(&format!(
@@ -457,19 +419,10 @@ fn a_silent_server_is_not_said_to_owe_a_login() {
     // The system accepts for it, and nobody ever reads.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
-    let (url, place) = (
-        format!("https://127.0.0.1:{port}/"),
-        format!("tls://127.0.0.1:{port}"),
-    );
-    for first in [&[&*url][..], &["tcp-hold", "--target", &place]] {
-        let rest = [
-            "--insecure",
-            "--connect-timeout",
-            "1s",
-            "--report-interval",
-            "0",
-        ];
-        let ran = run(binary(), &[&["load"], first, &rest].concat(), LIMIT);
+    for first in ["https://", "tcp-hold --target tls://"] {
+        let rest = "--insecure --connect-timeout 1s --report-interval 0";
+        let line = format!("load {first}127.0.0.1:{port} {rest}");
+        let ran = onramp(&line);
         assert_eq!(ran.status.code(), Some(1), "{ran:?}");
         says(&ran.stdout, "did not finish the TLS handshake within 1 s");
         assert!(!ran.stdout.contains("login"), "{ran:?}");
@@ -485,31 +438,25 @@ function thread_done() con:disconnect() end
 
 /// Statements under TLS, in all three ways in which this program speaks to a server.
 fn statements_under_tls(scene: &Scene, real: &Real) {
-    real.create_user("app", "app");
-    real.execute(&[
-        "CREATE DATABASE sbtest",
-        "SET GLOBAL require_secure_transport = 1",
-    ]);
+    real.script("CREATE DATABASE sbtest; SET GLOBAL require_secure_transport = 1");
     let port = real.port().to_string();
     let target = format!("mysql://app:app@127.0.0.1:{port}/sbtest");
     let ca = scene.file("ca.pem");
-    let load = |words: &str, more: &[&str]| {
-        let words: Vec<&str> = words.split_whitespace().collect();
-        let first = ["load", "--target", &target, "--live", "never"];
-        run(binary(), &[&first, &words[..], more].concat(), LIMIT)
+    let load = |line: String| {
+        let line =
+            format!("load --target {target} --live never {line} --tables 2 --table-size 300");
+        onramp(&line)
     };
-    let checked = ["--tls", "--ca", &ca];
-    let prepare = "oltp_read_write prepare --tables 2 --table-size 300";
-    let ran = load(prepare, &[]);
+    let checked = format!("--tls --ca {ca}");
+    let ran = load("oltp_read_write prepare".to_owned());
     assert_eq!(ran.status.code(), Some(1), "it wants TLS: {ran:?}");
-    let ran = load(prepare, &checked);
+    let ran = load(format!("oltp_read_write prepare {checked}"));
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    let runs =
-        "oltp_read_write run --tables 2 --table-size 300 --connections 8 --events 80 --time 0";
+    let runs = format!("oltp_read_write run --connections 8 --events 80 --time 0 {checked}");
     for mode in ["disable", "auto"] {
         // The first login asks for the whole password, which goes under TLS.
         real.execute(&["FLUSH PRIVILEGES"]);
-        let ran = load(runs, &[&checked[..], &["--db-ps-mode", mode]].concat());
+        let ran = load(format!("{runs} --db-ps-mode {mode}"));
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
         assert!(ran.stderr.contains("connects: 8 ok, 0 failed"), "{ran:?}");
         assert!(ran.stderr.contains(", 0 failed, 0 ignored"), "{ran:?}");
@@ -520,22 +467,15 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
         "sysbench {script} --mysql-host=127.0.0.1 --mysql-port={port} --mysql-user=app \
          --mysql-password=app --mysql-db=sbtest --threads=4 --events=40 --time=0"
     );
-    let sysbench = |more: &[&str]| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        run(binary(), &[&words[..], more, &["run"]].concat(), LIMIT)
-    };
     for more in [
-        &["--mysql-ssl=REQUIRED"][..],
-        &[
-            "--mysql-ssl=VERIFY_IDENTITY",
-            &format!("--mysql-ssl-ca={ca}"),
-        ],
+        "--mysql-ssl=REQUIRED".to_owned(),
+        format!("--mysql-ssl=VERIFY_IDENTITY --mysql-ssl-ca={ca}"),
     ] {
-        let ran = sysbench(more);
+        let ran = onramp(&format!("{line} {more} run"));
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
         says(&ran.stdout, "total number of events:              40");
         let is_checked = !ran.stderr.contains("INSECURE");
-        assert_eq!(is_checked, more.len() == 2, "{ran:?}");
+        assert_eq!(is_checked, more.contains("-ca="), "{ran:?}");
     }
     modes_of_tls(scene, real);
 }
@@ -543,73 +483,63 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
 /// The modes of MySQL's clients, in a target and on a line of sysbench, with certificates of
 /// clients, towards a server that lets nobody in without TLS.
 fn modes_of_tls(scene: &Scene, real: &Real) {
-    real.execute(&[
-        "CREATE USER shown IDENTIFIED BY 'app' REQUIRE X509",
-        "GRANT ALL ON *.* TO shown",
-    ]);
+    real.script("CREATE USER shown IDENTIFIED BY 'app' REQUIRE X509; GRANT ALL ON *.* TO shown");
     let (ca, other) = (scene.file("ca.pem"), scene.file("other.pem"));
     let (certificate, key) = (scene.file("good.crt"), scene.file("server.key"));
     let port = real.port().to_string();
-    let own = ["--tls-cert", &*certificate, "--tls-key", &key];
-    let load = |user: &str, mode: &str, more: &[&str]| {
+    let own = format!("--tls-cert {certificate} --tls-key {key}");
+    let load = |user: &str, mode: &str, more: &str| {
         // The login asks for the whole password, which must not go out in clear.
         real.execute(&["FLUSH PRIVILEGES"]);
         let target = format!("mysql://{user}:app@127.0.0.1:{port}/sbtest?ssl-mode={mode}");
-        let words = "oltp_point_select run --table-size 300 --events 4 --time 0 --live never";
-        let words: Vec<&str> = words.split_whitespace().collect();
-        let first = ["load", "--target", &target];
-        run(binary(), &[&first, &words[..], more].concat(), LIMIT)
+        let rest = "oltp_point_select run --table-size 300 --events 4 --time 0 --live never";
+        onramp(&format!("load --target {target} {rest} {more}"))
     };
-    let elsewhere = ["--ca", &*ca, "--tls-name", "db.example"];
-    for (user, mode, more) in [
-        ("app", "PREFERRED", &[][..]),
-        ("app", "REQUIRED", &[]),
-        ("app", "verify_ca", &elsewhere),
-        ("app", "VERIFY_IDENTITY", &["--ca", &ca]),
-        ("shown", "PREFERRED", &own),
-        ("shown", "VERIFY_CA", &[&elsewhere[..], &own].concat()),
-    ] {
+    let elsewhere = format!("--ca {ca} --tls-name db.example");
+    let taken = format!(
+        "app => PREFERRED =>
+         app => REQUIRED =>
+         app => verify_ca => {elsewhere}
+         app => VERIFY_IDENTITY => --ca {ca}
+         shown => PREFERRED => {own}
+         shown => VERIFY_CA => {elsewhere} {own}"
+    );
+    for [user, mode, more] in table(&taken) {
         let ran = load(user, mode, more);
         assert_eq!(ran.status.code(), Some(0), "{user} {mode}: {ran:?}");
         says(&ran.stderr, "4 succeeded, 0 failed");
     }
-    for (user, mode, more, words) in [
-        ("app", "DISABLED", &[][..], "error 3159"),
-        ("app", "VERIFY_CA", &["--ca", &other], "not signed by"),
-        ("app", "VERIFY_IDENTITY", &elsewhere, "'db.example'"),
-        ("shown", "REQUIRED", &[], "1045"),
-        ("app", "REQUIRED", &["--tls"], "leave one out"),
-        ("app", "VERIFY_CA", &["--insecure"], "leave one out"),
-        ("app", "REQUIRED", &["--ca", &ca], "checks no certificate"),
-        ("app", "on", &[], "expected one of DISABLED, PREFERRED"),
-    ] {
+    let refused = format!(
+        "app => DISABLED => => error 3159
+         app => VERIFY_CA => --ca {other} => not signed by
+         app => VERIFY_IDENTITY => {elsewhere} => 'db.example'
+         shown => REQUIRED => => 1045
+         app => REQUIRED => --tls => leave one out
+         app => VERIFY_CA => --insecure => leave one out
+         app => REQUIRED => --ca {ca} => checks no certificate
+         app => on => => expected one of DISABLED, PREFERRED"
+    );
+    for [user, mode, more, part] in table(&refused) {
         let ran = load(user, mode, more);
         assert!(matches!(ran.status.code(), Some(1 | 2)), "{mode}: {ran:?}");
-        let is_other_number = words == "error 3159" && ran.stderr.contains("1045");
-        assert!(
-            ran.stderr.contains(words) || is_other_number,
-            "{mode}: {ran:?}"
-        );
+        let is_other_number = part == "error 3159" && ran.stderr.contains("1045");
+        let is_said = ran.stderr.contains(part) || is_other_number;
+        assert!(is_said, "{mode}: {ran:?}");
     }
-    let sysbench = |mode: &str, more: &[&str]| {
+    let sysbench = |mode: &str, more: &str| {
         let line = format!(
             "sysbench oltp_point_select --mysql-host=127.0.0.1 --mysql-port={port} \
              --mysql-user=shown --mysql-password=app --mysql-db=sbtest --table-size=300 \
-             --events=4 --time=0 --mysql-ssl={mode}"
+             --events=4 --time=0 --mysql-ssl={mode} {more} run"
         );
-        let words: Vec<&str> = line.split_whitespace().collect();
-        run(binary(), &[&words[..], more, &["run"]].concat(), LIMIT)
+        onramp(&line)
     };
-    let shown = [
-        format!("--mysql-ssl-cert={certificate}"),
-        format!("--mysql-ssl-key={key}"),
-    ];
-    let trusted = format!("--mysql-ssl-ca={ca}");
+    let shown = format!("--mysql-ssl-cert={certificate} --mysql-ssl-key={key} --mysql-ssl-ca={ca}");
     for mode in "on PREFERRED REQUIRED VERIFY_CA VERIFY_IDENTITY".split(' ') {
-        let ran = sysbench(mode, &[&shown[0], &shown[1], &trusted]);
+        let ran = sysbench(mode, &shown);
         assert_eq!(ran.status.code(), Some(0), "{mode}: {ran:?}");
     }
-    let ran = sysbench("REQUIRED", &[]);
+    let ran = sysbench("REQUIRED", "");
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     // The doctor takes the same targets.
     let target = format!("mysql://app:app@127.0.0.1:{port}?ssl-mode=REQUIRED");
@@ -631,49 +561,29 @@ fn in_clear_where_there_is_no_tls(real: &Real) {
     real.execute(&["CREATE DATABASE sbtest"]);
     for (mode, code) in [("PREFERRED", 0), ("REQUIRED", 1)] {
         real.execute(&["FLUSH PRIVILEGES"]);
-        let place = format!("127.0.0.1:{}/sbtest", real.port());
-        let target = format!("mysql://app:app@{place}?ssl-mode={mode}");
-        let prepare = ["load", "select", "prepare", "--target", &target];
-        let ran = run(
-            binary(),
-            &[&prepare[..], &["--table-size", "9"]].concat(),
-            LIMIT,
-        );
-        assert_eq!(ran.status.code(), Some(code), "{mode}: {ran:?}");
-        let runs = [
-            "load", "select", "run", "--target", &target, "--events", "4",
-        ];
-        let more = ["--table-size", "9", "--time", "0", "--connections", "2"];
-        let ran = run(binary(), &[&runs[..], &more].concat(), LIMIT);
-        assert_eq!(ran.status.code(), Some(code), "{mode}: {ran:?}");
+        let port = real.port();
+        let target = format!("mysql://app:app@127.0.0.1:{port}/sbtest?ssl-mode={mode}");
+        for job in ["prepare", "run --events 4 --time 0 --connections 2"] {
+            let line = format!("load select --target {target} --table-size 9 {job}");
+            let ran = onramp(&line);
+            assert_eq!(ran.status.code(), Some(code), "{mode}: {ran:?}");
+        }
     }
 }
 
 #[test]
 fn statements_run_under_tls_on_mariadb() {
-    let test = "statements_run_under_tls_on_mariadb";
-    let Some(scene) = Scene::new(test, &[]) else {
-        return;
-    };
+    let scene = or_return!(Scene::new("mariadb", &[]));
     let [authority, certificate, key] = secured(&scene);
-    if let Some(real) = found(Real::start(&[&authority, &certificate, &key]), test) {
+    if let Some(real) = own(Real::start(&[&authority, &certificate, &key])) {
         statements_under_tls(&scene, &real);
     }
     // A server that offers none gets no login.
-    if let Some(real) = found(Real::start(&["--skip-ssl"]), test) {
-        real.create_user("app", "app");
+    if let Some(real) = own(Real::start(&["--skip-ssl"])) {
         in_clear_where_there_is_no_tls(&real);
         let target = format!("mysql://app:app@127.0.0.1:{}/mysql", real.port());
-        let line = [
-            "load",
-            "select",
-            "run",
-            "--target",
-            &target,
-            "--tls",
-            "--insecure",
-        ];
-        let ran = run(binary(), &[&line[..], &["--time", "1"]].concat(), LIMIT);
+        let line = format!("load select run --target {target} --tls --insecure --time 1");
+        let ran = onramp(&line);
         assert_eq!(ran.status.code(), Some(1), "{ran:?}");
         says(&ran.stderr, "does not offer CLIENT_SSL (TLS)");
     }
@@ -681,17 +591,13 @@ fn statements_run_under_tls_on_mariadb() {
 
 #[test]
 fn statements_run_under_tls_on_mysql() {
-    let test = "statements_run_under_tls_on_mysql";
-    let Some(scene) = Scene::new(test, &[]) else {
-        return;
-    };
+    let scene = or_return!(Scene::new("mysql", &[]));
     let [authority, certificate, key] = secured(&scene);
-    if let Some(real) = found(Real::start_mysql(&[&authority, &certificate, &key]), test) {
+    if let Some(real) = own(Real::start_mysql(&[&authority, &certificate, &key])) {
         statements_under_tls(&scene, &real);
     }
     // Without TLS the server's key keeps the password from being read.
-    if let Some(real) = found(Real::start_mysql(&["--tls-version="]), test) {
-        real.create_user("app", "app");
+    if let Some(real) = own(Real::start_mysql(&["--tls-version="])) {
         in_clear_where_there_is_no_tls(&real);
     }
 }

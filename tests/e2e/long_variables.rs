@@ -44,10 +44,7 @@ fn as_many_variables_as_follow_a_client_may_all_be_long() {
 /// MySQL takes no name of more than 64 letters.
 #[test]
 fn names_of_great_length_are_the_clients_own() {
-    let Some(real) = found(Real::start(&["--max-allowed-packet=1M"]), "long_names") else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(own(Real::start(&["--max-allowed-packet=1M"])));
     same_on(&real, "long_names", 2, |story| {
         for name in [
             "n".repeat(64),
@@ -105,7 +102,6 @@ fn variables_need_no_longer_command_than_the_server_takes() {
         let arguments = [format!("--max-allowed-packet={max}")];
         let arguments = arguments.each_ref().map(String::as_str);
         for real in own_servers(&arguments) {
-            real.create_user("app", "app");
             same_on(&real, "short_commands", 3, |story| {
                 short_commands(story, max)
             });

@@ -66,10 +66,8 @@ fn reason(output: &Output) -> String {
 #[test]
 fn every_script_of_the_package_prepares_runs_and_cleans_up() {
     let Some(stage) = pooled(stage) else { return };
-    done(
-        &stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup"),
-        "cleanup",
-    );
+    let cleanup = stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup");
+    done(&cleanup, "cleanup");
     for script in SCRIPTS {
         let file = file_of(script);
         let mut options = vec!["--threads=3"];
@@ -79,19 +77,10 @@ fn every_script_of_the_package_prepares_runs_and_cleans_up() {
             _ => options.extend(["--tables=2", "--table-size=200"]),
         }
         done(&stage.onramp(&file, &options, "prepare"), script);
-        let report = done(
-            &stage.onramp(
-                &file,
-                &[&options[..], &["--events=60", "--time=0"]].concat(),
-                "run",
-            ),
-            script,
-        );
-        assert_eq!(
-            count(&report, "total number of events:"),
-            60,
-            "{script}: {report}"
-        );
+        let runs = [&options[..], &["--events=60", "--time=0"]].concat();
+        let report = done(&stage.onramp(&file, &runs, "run"), script);
+        let events = count(&report, "total number of events:");
+        assert_eq!(events, 60, "{script}: {report}");
         done(&stage.onramp(&file, &options, "cleanup"), script);
         let mut admin = stage.real.admin();
         let count = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'sbtest'";
@@ -144,10 +133,7 @@ fn statements_are_sysbenchs_to_the_last_number_of_a_seed() {
                 let [made, ran] = [&["cleanup", "prepare"][..], &["run"]].map(|commands| {
                     stage.logged(|| {
                         for command in commands {
-                            let output = match program {
-                                "sysbench" => stage.sysbench(&file, &options, command),
-                                _ => stage.onramp(&file, &options, command),
-                            };
+                            let output = stage.by(program == "sysbench", &file, &options, command);
                             report = done(&output, &format!("{program} {script} {command}"));
                         }
                     })
@@ -207,10 +193,7 @@ fn an_error_names_the_file_and_the_line() {
     );
     assert!(said.starts_with(&expected), "{said}");
     let (said, _) = run("none.lua", "x = 1\n");
-    assert!(
-        said.ends_with("none.lua: the script has no function event()"),
-        "{said}"
-    );
+    says(&said, "none.lua: the script has no function event()");
 }
 
 #[test]
@@ -260,27 +243,10 @@ fn results_are_what_the_server_returned() {
         .lines()
         .filter_map(|line| line.strip_prefix("> "))
         .collect();
-    let expected = [
-        "1 nil x",
-        "3 1",
-        "1",
-        "2",
-        "3",
-        "nil",
-        "42 it's nil 2.5",
-        "3000000",
-        "1 2",
-    ];
-    assert_eq!(shown[..expected.len()], expected);
-    let failed = "false SQL error, errno = 1146, state = '42S02': ";
-    assert!(
-        shown[9].contains(failed.trim_start_matches("false ")),
-        "{shown:?}"
-    );
-    assert!(
-        shown[10].ends_with("the connection was closed by disconnect()"),
-        "{shown:?}"
-    );
+    let expected = "1 nil x;3 1;1;2;3;nil;42 it's nil 2.5;3000000;1 2";
+    assert_eq!(shown[..9], expected.split(';').collect::<Vec<_>>());
+    says(shown[9], "SQL error, errno = 1146, state = '42S02': ");
+    says(shown[10], "the connection was closed by disconnect()");
 }
 
 /// The event is run again after an error that is ignored, and the hook may ignore others.
@@ -304,11 +270,7 @@ fn ignored_errors_run_the_event_again() {
         function thread_done() print("runs", runs, con:query_row("SELECT 7")) end
         "##,
     );
-    let options = [
-        "--events=3",
-        "--time=0",
-        "--mysql-ignore-errors=1927,2006,2013",
-    ];
+    let options = words("--events=3 --time=0 --mysql-ignore-errors=1927,2006,2013");
     let report = done(&stage.onramp(&file, &options, "run"), "again");
     says(&report, "again\t1146\tSELECT * FROM nowhere\n");
     assert!(report.contains("runs\t6\t7\n"), "{report}");
@@ -329,11 +291,8 @@ fn ignored_errors_run_the_event_again() {
 #[test]
 fn scripts_of_0_5_find_their_globals() {
     let Some(stage) = pooled(stage) else { return };
-    own(
-        &stage,
-        "common05.lua",
-        "function set_vars() rows = tonumber(oltp_table_size) or 10 end\n",
-    );
+    let common = "function set_vars() rows = tonumber(oltp_table_size) or 10 end\n";
+    own(&stage, "common05.lua", common);
     let file = own(
         &stage,
         "old05.lua",
@@ -358,11 +317,7 @@ fn scripts_of_0_5_find_their_globals() {
         "##,
     );
     let test = format!("--test={file}");
-    let options = [
-        "--oltp-table-size=25",
-        "--num-threads=2",
-        "--max-requests=10",
-    ];
+    let options = words("--oltp-table-size=25 --num-threads=2 --max-requests=10");
     let run = |command: &str| done(&stage.onramp(&test, &options, command), command);
     run("prepare");
     let report = run("run");
@@ -392,15 +347,11 @@ fn sleeping_and_custom_commands_hold_nobody_up() {
     let options = ["--threads=50", "--events=50", "--time=0", "--naps=2"];
     let report = done(&stage.onramp(&file, &options, "run"), "run");
     assert_eq!(count(&report, "total number of events:"), 50, "{report}");
-    let seconds = report
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("total time:"));
-    let seconds: f64 = seconds
-        .unwrap()
-        .trim()
-        .trim_end_matches('s')
-        .parse()
+    let mut lines = report.lines().map(str::trim);
+    let seconds = lines
+        .find_map(|line| line.strip_prefix("total time:"))
         .unwrap();
+    let seconds: f64 = seconds.trim().trim_end_matches('s').parse().unwrap();
     assert!((0.4..10.0).contains(&seconds), "{seconds}");
     done(&stage.onramp(&file, &options, "doze"), "doze");
     let said = reason(&stage.onramp(&file, &["--nops=1"], "run"));
@@ -437,10 +388,7 @@ fn scripts_meet_the_small_habits_of_sysbench() {
     let quiet = ["--events=1", "--time=0", "--verbosity=0"];
     let [theirs, ours] = ["sysbench", "onramp"].map(|program| {
         ["prepare", "run", ""].map(|command| {
-            let output = match program {
-                "sysbench" => stage.sysbench(&file, &quiet, command),
-                _ => stage.onramp(&file, &quiet, command),
-            };
+            let output = stage.by(program == "sysbench", &file, &quiet, command);
             done(&output, &format!("{program} {command}"))
         })
     });
@@ -479,11 +427,8 @@ fn a_signal_ends_the_wait_for_the_last_events() {
     errors.read_to_string(&mut rest).unwrap();
     let output = run.wait_with_output().unwrap();
     let report = text(&output.stdout);
-    assert_eq!(
-        count(&report, "total number of events:"),
-        0,
-        "{report}{rest}"
-    );
+    let events = count(&report, "total number of events:");
+    assert_eq!(events, 0, "{report}{rest}");
     assert_eq!(output.status.code(), Some(0), "{rest}");
 }
 
@@ -538,10 +483,7 @@ fn hooks_of_reports_are_called_in_place_of_the_text() {
     // the end, and sysbench prints from two threads at once there.
     let options = ["--threads=2", "--time=5", "--report-interval=2"];
     let [theirs, ours] = ["sysbench", "onramp"].map(|program| {
-        let output = match program {
-            "sysbench" => stage.sysbench(&file, &options, "run"),
-            _ => stage.onramp(&file, &options, "run"),
-        };
+        let output = stage.by(program == "sysbench", &file, &options, "run");
         let report = done(&output, program);
         assert!(!report.contains("qps"), "{report}");
         assert!(!report.contains("SQL statistics"), "{report}");

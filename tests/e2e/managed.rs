@@ -46,19 +46,14 @@ const HOSTS: [&str; 4] = [
 
 #[test]
 fn aurora_is_followed_to_the_instance_that_its_table_names() {
-    let Some(mut pair) = pair(true) else {
-        return;
-    };
+    let mut pair = or_return!(pair(true));
     pair.one.execute(&HOSTS);
     let addresses = [
         acted(&pair.one, aurora("one")),
         acted(&pair.two, aurora("two")),
     ];
-    let pool = pair.pool_at(
-        &addresses,
-        ("", "read_from = \"comments\""),
-        "kind = \"aurora\"",
-    );
+    let user = ("", "read_from = \"comments\"");
+    let pool = pair.pool_at(&addresses, user, "kind = \"aurora\"");
     pool.wait_for("event=server-state message='two' is reader")
         .unwrap();
     let mut client = login(&pool.address, &bank());
@@ -95,9 +90,7 @@ fn topology<const N: usize>(reals: [&Real; N], status: &str) {
 
 #[test]
 fn a_blue_green_switchover_of_rds_is_followed() {
-    let Some(pair) = pair(true) else {
-        return;
-    };
+    let pair = or_return!(pair(true));
     let row = |id: &str, real: &Real, role: &str| {
         format!(
             "INSERT INTO mysql.rds_topology VALUES ('{id}', '127.0.0.1', {}, \
@@ -150,9 +143,7 @@ const QUESTIONS: usize = 100;
 
 #[test]
 fn a_writer_of_which_every_second_answer_is_late_stays() {
-    let Some(pair) = pair(false) else {
-        return;
-    };
+    let pair = or_return!(pair(false));
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let every_second = acted(

@@ -127,13 +127,9 @@ fn who_holds_most_is_closed_when_the_process_has_all_memory_beside_that_of_clien
 }
 
 /// Starts a pool in a control group.
-fn pool_in(test: &str, group: &ControlGroup, lines: &str) -> Option<Pool> {
-    let real = server(test)?;
-    let file = config_file(
-        real,
-        &format!("{test}.toml"),
-        &config(&real.address(), lines),
-    );
+fn pool_in(group: &ControlGroup, lines: &str) -> Option<Pool> {
+    let real = pooled(server)?;
+    let file = config_file(real, "in_group.toml", &config(&real.address(), lines));
     let script = group.script();
     let prefix = ["sh", "-c", &script, "sh"];
     let pool = Pool::start_behind(&prefix, binary(), &["--config", file.to_str().unwrap()]);
@@ -142,17 +138,12 @@ fn pool_in(test: &str, group: &ControlGroup, lines: &str) -> Option<Pool> {
 
 #[test]
 fn a_full_control_group_refuses_and_is_not_killed() {
-    let test = "a_full_control_group_refuses_and_is_not_killed";
-    if !is_root(test) {
+    if !is_root() {
         return;
     }
     let files = ["memory.limit_in_bytes", "memory.max"];
-    let Some(group) = ControlGroup::new(test, "memory", files, "536870912") else {
-        return;
-    };
-    let Some(mut pool) = pool_in(test, &group, "groups = 2\nbackends_max = 16") else {
-        return;
-    };
+    let group = or_return!(ControlGroup::new("memory", files, "536870912"));
+    let mut pool = or_return!(pool_in(&group, "groups = 2\nbackends_max = 16"));
     let mut good = login(&pool.address, &app());
     good.must("SET @mine = 7");
     let data = vec![b'x'; MIB];
@@ -162,7 +153,7 @@ fn a_full_control_group_refuses_and_is_not_killed() {
     for client in &mut full {
         let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) \
             SELECT REPEAT('x', 1048576) FROM n";
-        client.send(&[(Command::Query, rows.as_bytes())]).unwrap();
+        send(client, rows);
     }
     for _ in 0..40 {
         let Ok(mut client) = Client::connect(&pool.address, &app()) else {
@@ -188,19 +179,16 @@ fn a_full_control_group_refuses_and_is_not_killed() {
 
 #[test]
 fn groups_are_as_many_as_a_control_group_has_cpu_and_threads_for() {
-    let test = "groups_are_as_many_as_a_control_group_has_cpu_and_threads_for";
-    if !is_root(test) {
+    if !is_root() {
         return;
     }
     let quota = ["cpu.cfs_quota_us", "cpu.max"];
     let cases = [("cpu", quota, "100000"), ("pids", ["pids.max"; 2], "33")];
     for (controller, files, limit) in cases {
-        let Some(group) = ControlGroup::new(test, controller, files, limit) else {
+        let Some(group) = ControlGroup::new(controller, files, limit) else {
             continue;
         };
-        let Some(pool) = pool_in(test, &group, "backends_max = 64") else {
-            return;
-        };
+        let pool = or_return!(pool_in(&group, "backends_max = 64"));
         assert!(pool.said().contains("; 1 groups ("), "{}", pool.said());
         drop(pool);
     }

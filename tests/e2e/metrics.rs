@@ -69,10 +69,8 @@ pub(crate) fn await_figures(place: &str, expected: &[(&str, f64)]) -> BTreeMap<S
         let found = figures(place);
         for (name, value) in expected {
             if found.get(*name) != Some(value) {
-                return Err(format!(
-                    "{name}: expected {value}, got {:?}",
-                    found.get(*name)
-                ));
+                let found = found.get(*name);
+                return Err(format!("{name}: expected {value}, got {found:?}"));
             }
         }
         Ok(found)
@@ -101,16 +99,9 @@ fn each_metric_is_there_before_anything_has_happened() {
     assert!(names.len() > 70, "{names:?}");
     // Without a collector nothing is sent; one server alone has no role and no reader. Each account
     // with each reason would be too many rows: `onramp_pool_errors_total` has the reasons.
-    let several = [
-        "onramp_pool_server_state",
-        "onramp_pool_server_lag_seconds",
-        "onramp_pool_fleet_backends",
-        "onramp_pool_reads_total",
-        "onramp_pool_routes_total",
-    ];
-    let later = |name: &&&str| {
-        name.contains("_otel_") || **name == "onramp_pool_refusals_total" || several.contains(*name)
-    };
+    let later = "_otel_ _pool_refusals_total _server_state _server_lag_seconds _fleet_backends \
+                 _pool_reads_total _pool_routes_total";
+    let later = |name: &&&str| later.split(' ').any(|part| name.contains(part));
     for name in (names.iter()).filter(|name| !name.starts_with('/') && !later(name)) {
         let is_of = |series: &&String| {
             let series = series.split('{').next().unwrap();
@@ -181,13 +172,9 @@ fn figures_move_as_the_work_does() {
         .sum();
     assert_eq!(turns, figures["onramp_pool_turn_seconds_count"]);
     drop(client);
-    await_figures(
-        &place,
-        &[
-            ("onramp_pool_clients{state=\"holding\"}", 0.0),
-            ("onramp_pool_user_clients{user=\"app\"}", 0.0),
-        ],
-    );
+    let holding = "onramp_pool_clients{state=\"holding\"}";
+    let own = "onramp_pool_user_clients{user=\"app\"}";
+    await_figures(&place, &[(holding, 0.0), (own, 0.0)]);
 }
 
 #[test]
@@ -205,14 +192,13 @@ fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
     let waited = before[low];
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| waits.must("SELECT 1"));
-        await_figures(
-            &place,
-            &[
-                ("onramp_pool_waiting", 1.0),
-                ("onramp_pool_clients{state=\"waiting\"}", 1.0),
-                (low, waited),
-            ],
-        );
+        let waiting_clients = "onramp_pool_clients{state=\"waiting\"}";
+        let one = [
+            ("onramp_pool_waiting", 1.0),
+            (waiting_clients, 1.0),
+            (low, waited),
+        ];
+        await_figures(&place, &one);
         holds.must("COMMIT");
         waiting.join().unwrap();
     });
@@ -232,10 +218,7 @@ fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
 
 #[test]
 fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
-    let Some(mut real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let mut real = or_return!(pooled(own_server));
     let extra = format!("{HTTP}{CONSOLE}");
     let file = config_file(&real, "ready.toml", &config(&real.address(), &extra));
     let arguments = ["--config", file.to_str().unwrap()];
@@ -262,16 +245,12 @@ fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
     let _ = client.query("SELECT 1");
     await_status(&place, "/readyz", 503, "the server cannot be reached");
     await_status(&place, "/healthz", 200, "ok");
-    await_figures(
-        &place,
-        &[("onramp_pool_server_up", 0.0), ("onramp_pool_ready", 0.0)],
-    );
+    let away = [("onramp_pool_server_up", 0.0), ("onramp_pool_ready", 0.0)];
+    await_figures(&place, &away);
     real.restart().unwrap();
     await_status(&place, "/readyz", 200, "ok");
-    await_figures(
-        &place,
-        &[("onramp_pool_server_outages_total", outages + 1.0)],
-    );
+    let counted = [("onramp_pool_server_outages_total", outages + 1.0)];
+    await_figures(&place, &counted);
     let mut client = login(&pool.address, &app());
     client.must(HOLD);
     pool.terminate();
@@ -311,7 +290,6 @@ fn a_drain_accepts_while_it_waits_and_then_lets_clients_go_in_turns() {
 
 #[test]
 fn each_format_is_what_its_reader_expects() {
-    let test = "each_format_is_what_its_reader_expects";
     let Some(real) = pooled(server) else { return };
     let pool = fresh_pool(real, &format!("{HTTP}groups = 2"));
     let place = place_of(&pool);
@@ -329,15 +307,12 @@ fn each_format_is_what_its_reader_expects() {
     let statements = &json["onramp_pool_statements_total"]["values"][0]["value"];
     assert_eq!(statements.as_f64(), Some(1.0));
     assert_eq!(get(&place, "/nowhere", "").0, 404);
-    let promtool = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    match promtool {
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]).stdin(Stdio::piped());
+    promtool.stdout(Stdio::piped()).stderr(Stdio::piped());
+    match promtool.spawn() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            skipped(test, "promtool is not installed");
+            skip("promtool is not installed");
         }
         started => {
             let mut promtool = started.unwrap();
@@ -372,19 +347,15 @@ fn no_label_has_more_values_than_its_bound() {
             )
         })
         .collect();
-    let text = format!(
-        "{}{users}",
-        config(&real.address(), &format!("{HTTP}groups = 1"))
-    );
+    let at = config(&real.address(), &format!("{HTTP}groups = 1"));
+    let text = format!("{at}{users}");
     let pool = pool_from(real, &text);
     let place = place_of(&pool);
     let mut last = login(&pool.address, &Account::new("many59", "p"));
     // More numbers of errors than have a place.
-    let raise = |number: u32| {
-        format!("SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'x'")
-    };
     for number in 20_000..20_120 {
-        assert_eq!(u32::from(last.failure(&raise(number)).code), number);
+        let raise = format!("SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}");
+        assert_eq!(last.failure(&raise).code, number);
     }
     let figures = await_figures(
         &place,
@@ -412,36 +383,25 @@ fn a_foreign_name_is_refused_and_a_listed_one_is_not() {
                         listed; ask by the address, or list the name in http_names\n";
         assert_eq!((status, &*why), (403, expected), "{path}");
     }
-    for host in [
-        &*place,
-        "localhost",
-        "pool.internal",
-        &format!("pool.internal:{port}"),
-    ] {
-        assert_eq!(
-            get_as(host, &place, "/healthz", "*/*"),
-            (200, "ok\n".to_owned())
-        );
+    let with_port = format!("pool.internal:{port}");
+    for host in [&*place, "localhost", "pool.internal", &with_port] {
+        let answer = get_as(host, &place, "/healthz", "*/*");
+        assert_eq!(answer, (200, "ok\n".to_owned()));
     }
-}
-
-fn own_address(real: &Real) -> String {
-    let file = config_file(real, "taken.toml", &config(&real.address(), ""));
-    file.to_str().unwrap().to_owned()
 }
 
 #[test]
 fn an_address_that_cannot_be_had_ends_the_pool_with_the_reason() {
     let Some(real) = pooled(server) else { return };
-    let config = own_address(real);
+    let config = config_file(real, "taken.toml", &config(&real.address(), ""));
+    let config = config.display();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = taken.local_addr().unwrap().to_string();
     let ran = |http: &str| {
-        let listen = format!("127.0.0.1:{}", testkit::onramp::free_port());
-        let arguments = [
-            "pool", "--listen", &listen, "--config", &config, "--http", http,
-        ];
-        testkit::onramp::run(binary(), &arguments, Duration::from_secs(40))
+        let listen = format!("127.0.0.1:{}", free_port());
+        onramp(&format!(
+            "pool --listen {listen} --config {config} --http {http}"
+        ))
     };
     let ran_taken = ran(&place);
     assert_eq!(ran_taken.status.code(), Some(1));
@@ -491,25 +451,22 @@ fn the_page_shows_who_is_there() {
     let statements = &shown["tables"]["statements"];
     assert_eq!(statements["rows"][0][1], "SELECT GET_LOCK(?, ...)");
     // The tables of the console, also those that the groups are asked for.
-    let names: Vec<String> = json("/tables.json")
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|table| table["name"].as_str().unwrap().to_owned())
+    let tables = json("/tables.json");
+    let tables = tables.as_array().unwrap().iter();
+    let names: Vec<&str> = tables
+        .map(|table| table["name"].as_str().unwrap())
         .collect();
     for name in &names {
         let table = json(&format!("/tables/{name}.json"));
-        assert!(
-            table["names"].is_array() && table["rows"].is_array(),
-            "{table}"
-        );
+        let is_table = table["names"].is_array() && table["rows"].is_array();
+        assert!(is_table, "{table}");
     }
-    assert!(names.iter().any(|name| name == "backends"), "{names:?}");
+    assert!(names.contains(&"backends"), "{names:?}");
     let clients = json("/tables/clients.json");
     assert_eq!(clients["rows"].as_array().unwrap().len(), 2);
     assert_eq!(get(&place, "/tables/x.json", "").0, 404);
     // The same in a terminal, or where there is none.
-    let ran = testkit::onramp::run(binary(), &["top", &place], Duration::from_secs(40));
+    let ran = onramp(&format!("top {place}"));
     assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
     for part in ["ready", "SELECT GET_LOCK(?, ...)", "user_lock"] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
@@ -517,11 +474,10 @@ fn the_page_shows_who_is_there() {
     let history = json("/history.json");
     let width = history["names"].as_array().unwrap().len();
     let rows = history["rows"].as_array().unwrap();
-    assert!(
-        rows.iter()
-            .all(|row| row.as_array().unwrap().len() == width),
-        "{history}"
-    );
+    let are_whole = rows
+        .iter()
+        .all(|row| row.as_array().unwrap().len() == width);
+    assert!(are_whole, "{history}");
     assert!(!rows.is_empty());
 }
 

@@ -24,7 +24,6 @@ pub(crate) fn first_row(console: &mut Client, text: &str) -> Vec<String> {
 fn who_holds_a_row_is_found_and_ended() {
     // MySQL tells of locks there only.
     for real in own_servers(&["--performance-schema=ON"]) {
-        real.create_user("app", "app");
         let (pool, place) = start(&real, "on-call.toml", "backends_max = 4\ngroups = 2");
         fresh_schema(&real, "on_call");
         let (mut holder, mut waits) = (client(&pool), client(&pool));
@@ -44,12 +43,11 @@ fn who_holds_a_row_is_found_and_ended() {
         assert_eq!(found, expected, "{shown:?}");
         // What it is, in full.
         let question = "SELECT blocker_program, blocker_statement, statement FROM locks";
-        let expected = [
-            "onramp",
-            "UPDATE held SET v = ? WHERE id = ?",
-            "UPDATE held SET v = ? WHERE id = ?",
-        ];
-        assert_eq!(first_row(&mut console, question), expected);
+        let update = "UPDATE held SET v = ? WHERE id = ?";
+        assert_eq!(
+            first_row(&mut console, question),
+            ["onramp", update, update]
+        );
         let oldest = first_row(&mut console, "SHOW TRANSACTIONS");
         assert_eq!(oldest[0], holds, "the oldest stands first: {oldest:?}");
         let question =
@@ -60,12 +58,12 @@ fn who_holds_a_row_is_found_and_ended() {
         );
         let longest = first_row(&mut console, "SHOW RUNNING");
         assert_eq!(longest[0], id, "the longest stands first: {longest:?}");
-        assert_eq!(longest[5], expected[2]);
+        assert_eq!(longest[5], update);
         let question = format!(
             "SELECT program, state, digest IS NULL, statement, statements, bytes_in > 100, \
              bytes_out > 100, connected_seconds < 60 FROM clients WHERE id = {id}"
         );
-        let expected = ["onramp", "running", "0", expected[2], "2", "1", "1", "1"];
+        let expected = ["onramp", "running", "0", update, "2", "1", "1", "1"];
         assert_eq!(first_row(&mut console, &question), expected);
         // The second one.
         console.must(&format!("KILL {holds}"));
@@ -167,10 +165,8 @@ fn the_console_says_what_it_knows() {
         }
         // What does not fit a terminal is left to SHOW FULL.
         let columns = |console: &mut Client, text: &str| console.rows(text).columns.len();
-        let (brief, full) = (
-            columns(&mut console, "SHOW CLIENTS"),
-            columns(&mut console, "SHOW FULL CLIENTS"),
-        );
+        let brief = columns(&mut console, "SHOW CLIENTS");
+        let full = columns(&mut console, "SHOW FULL CLIENTS");
         assert!(brief < full, "{brief} {full}");
         assert_eq!(columns(&mut console, "SELECT * FROM clients"), full);
     }
@@ -188,10 +184,8 @@ fn what_show_shows_fits_a_terminal_and_variables_are_settings() {
         let mut holder = login(&pool.address, &account_of.with(CONNECT_ATTRS));
         holder.must(HOLD);
         let columns = (0..40).map(|at| format!("{at} AS column_{at}"));
-        holder.must(&format!(
-            "SELECT {}",
-            columns.collect::<Vec<String>>().join(", ")
-        ));
+        let joined = columns.collect::<Vec<String>>().join(", ");
+        holder.must(&format!("SELECT {joined}"));
         assert!(Client::connect(&pool.address, &Account::new(&account, "wrong")).is_err());
         let mut console = admin(&place);
         let named = "SELECT upper(name) FROM tables WHERE \"schema\" = 'onramp'";
@@ -258,10 +252,8 @@ fn who_is_refused_and_whose_statement_was_cut_is_named() {
         );
         let waiter = waits.talk().greeting.as_ref().unwrap().connection_id;
         let line = pool.wait_for("event=refused").unwrap();
-        says(
-            &line,
-            &format!("id={waiter} account=\"app\" reason=waited-too-long digest="),
-        );
+        let words = format!("id={waiter} account=\"app\" reason=waited-too-long digest=");
+        says(&line, &words);
         // The server ends the connection that the holder's transaction is on.
         let thread = first_row(&mut console, "SELECT thread FROM transactions").remove(0);
         login(&real.address(), &app()).must(&format!("KILL {thread}"));
@@ -274,10 +266,8 @@ fn who_is_refused_and_whose_statement_was_cut_is_named() {
         console.must(&format!("KILL {id}"));
         let line = pool.wait_for("event=killed").unwrap();
         says(&line, &format!("id={id} account=\"app\""));
-        says(
-            &line,
-            "transaction=cut message=it is ended by KILL, said at the console",
-        );
+        let part = "transaction=cut message=it is ended by KILL, said at the console";
+        says(&line, part);
     }
 }
 
@@ -329,10 +319,8 @@ fn whose_statement_met_its_time_limit_is_found_by_its_line() {
         assert_eq!(slow.failure("SELECT SLEEP(60)").code, 3024);
         // The log names the client, and that its transaction is gone.
         let line = pool.wait_for("event=time-limit").unwrap();
-        says(
-            &line,
-            &format!("{} reason=statement-time digest=", named(&slow)),
-        );
+        let words = format!("{} reason=statement-time digest=", named(&slow));
+        says(&line, &words);
         says(&line, "transaction=cut");
         // The first command: what it was.
         let (_, rest) = line.split_once("digest=").unwrap();

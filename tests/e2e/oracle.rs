@@ -60,10 +60,7 @@ fn the_oracle_finds_no_difference_on_mysql() {
 /// the table has been opened again.
 #[test]
 fn rows_are_numbered_alike_on_any_connection() {
-    let test = "rows_are_numbered_alike_on_any_connection";
-    let Some(real) = found(Real::start_mysql(&ARGUMENTS), test) else {
-        return;
-    };
+    let real = or_return!(own(Real::start_mysql(&ARGUMENTS)));
     let (mut one, mut other) = (real.admin(), real.admin());
     one.must("CREATE DATABASE numbers");
     one.must("CREATE TABLE numbers.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT UNIQUE)");

@@ -160,36 +160,20 @@ fn check(body: &Value) {
 }
 
 fn check_message(name: &str, message: &Value) {
-    let keys = KEYS
-        .iter()
-        .find(|(of, _)| *of == name)
-        .map(|(_, keys)| *keys);
-    let keys = keys.unwrap_or(POINT);
+    let keys = KEYS.iter().find(|(of, _)| *of == name);
+    let keys = keys.map_or(POINT, |(_, keys)| *keys);
     for (key, value) in message.as_object().unwrap() {
-        assert!(
-            keys.split(' ').any(|known| known == key),
-            "{name} has {key}: {value}"
-        );
+        let is_known = keys.split(' ').any(|known| known == key);
+        assert!(is_known, "{name} has {key}: {value}");
         let is_number = |text: &Value| text.as_str().is_some_and(|t| t.parse::<u64>().is_ok());
         let is_hex = |len| {
             let text = value.as_str().unwrap();
-            text.len() == len
-                && text
-                    .bytes()
-                    .all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
+            let is_digit = |b: u8| b.is_ascii_digit() || b.is_ascii_lowercase();
+            text.len() == len && text.bytes().all(is_digit)
         };
         match (key.as_str(), value) {
-            (
-                "startTimeUnixNano"
-                | "endTimeUnixNano"
-                | "timeUnixNano"
-                | "observedTimeUnixNano"
-                | "count"
-                | "intValue",
-                n,
-            ) => {
-                assert!(is_number(n), "{key}: {n}");
-            }
+            ("count" | "intValue", n) => assert!(is_number(n), "{key}: {n}"),
+            (time, n) if time.ends_with("imeUnixNano") => assert!(is_number(n), "{key}: {n}"),
             ("bucketCounts", counts) => assert!(counts.as_array().unwrap().iter().all(is_number)),
             ("explicitBounds", bounds) => {
                 assert!(bounds.as_array().unwrap().iter().all(Value::is_f64));
@@ -207,12 +191,8 @@ fn check_message(name: &str, message: &Value) {
 fn attributes(of: &Value) -> BTreeSet<String> {
     let all = of["attributes"].as_array().unwrap().iter();
     let shown = all.map(|attribute| {
-        let value = attribute["value"]
-            .as_object()
-            .unwrap()
-            .values()
-            .next()
-            .unwrap();
+        let mut values = attribute["value"].as_object().unwrap().values();
+        let value = values.next().unwrap();
         let value = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
@@ -240,19 +220,16 @@ fn spans(request: &Value) -> Vec<Value> {
 }
 
 fn traced(client: &mut Client, sql: &str, flags: &str) {
-    client.must(&format!(
-        "{sql} /*traceparent='00-{TRACE}-{PARENT}-{flags}'*/"
-    ));
+    let text = format!("{sql} /*traceparent='00-{TRACE}-{PARENT}-{flags}'*/");
+    client.must(&text);
 }
 
 #[test]
 fn metrics_come_at_their_interval_as_the_protocol_wants_them() {
     let Some(real) = pooled(server) else { return };
     let collector = Collector::start();
-    let settings = format!(
-        "groups = 1\n{}service_name = \"shop-db\"\n",
-        collector.settings()
-    );
+    let otel = collector.settings();
+    let settings = format!("groups = 1\n{otel}service_name = \"shop-db\"\n");
     let pool = fresh_pool(real, &settings);
     let mut client = login(&pool.address, &app());
     for _ in 0..50 {
@@ -260,10 +237,8 @@ fn metrics_come_at_their_interval_as_the_protocol_wants_them() {
     }
     let count = |request: &Value| {
         let sum = &metric(request, "onramp_pool_statements_total")["sum"];
-        assert_eq!(
-            (&sum["aggregationTemporality"], &sum["isMonotonic"]),
-            (&2.into(), &true.into())
-        );
+        assert_eq!(sum["aggregationTemporality"], 2);
+        assert_eq!(sum["isMonotonic"], true);
         sum["dataPoints"][0]["asDouble"].as_f64().unwrap()
     };
     let request = until(|| match collector.next("metrics") {
@@ -274,8 +249,8 @@ fn metrics_come_at_their_interval_as_the_protocol_wants_them() {
     assert!(resource.contains("service.name=shop-db"), "{resource:?}");
     let version = format!("service.version={}", env!("CARGO_PKG_VERSION"));
     assert!(resource.contains(&version), "{resource:?}");
-    let instance = resource
-        .iter()
+    let mut facts = resource.iter();
+    let instance = facts
         .find_map(|a| a.strip_prefix("service.instance.id="))
         .unwrap();
     assert_eq!(instance.len(), 36, "{instance}");
@@ -290,10 +265,8 @@ fn metrics_come_at_their_interval_as_the_protocol_wants_them() {
     let (bounds, buckets) = (bounds.as_array().unwrap(), buckets.as_array().unwrap());
     assert_eq!(bounds.len() + 1, buckets.len());
     let number = |text: &Value| text.as_str().unwrap().parse::<u64>().unwrap();
-    assert_eq!(
-        buckets.iter().map(number).sum::<u64>(),
-        number(&turns["count"])
-    );
+    let count = buckets.iter().map(number).sum::<u64>();
+    assert_eq!(count, number(&turns["count"]));
     assert!(turns["sum"].as_f64().unwrap() > 0.0);
     // The same process, later.
     let began = |request: &Value| {
@@ -312,10 +285,8 @@ fn metrics_come_at_their_interval_as_the_protocol_wants_them() {
 fn statements_that_are_logged_become_spans_of_their_traces() {
     let Some(real) = pooled(server) else { return };
     let collector = Collector::start();
-    let settings = format!(
-        "statement_log = \"masked\"\nslow_statement_ms = 1\n{}",
-        collector.settings()
-    );
+    let otel = collector.settings();
+    let settings = format!("statement_log = \"masked\"\nslow_statement_ms = 1\n{otel}");
     let pool = fresh_pool(real, &settings);
     let mut client = login(&pool.address, &app());
     client.must("SELECT 'no trace'");
@@ -344,14 +315,10 @@ fn statements_that_are_logged_become_spans_of_their_traces() {
     }
     assert!(!format!("{found:?}").contains("secret"));
     for span in &found {
-        assert_eq!(
-            (&span["traceId"], &span["parentSpanId"]),
-            (&TRACE.into(), &PARENT.into())
-        );
-        assert_eq!(
-            (&span["kind"], &span["name"]),
-            (&3.into(), &"SELECT".into())
-        );
+        assert_eq!(span["traceId"], TRACE);
+        assert_eq!(span["parentSpanId"], PARENT);
+        assert_eq!(span["kind"], 3);
+        assert_eq!(span["name"], "SELECT");
     }
     let time = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
     let took = time(&found[0], "endTimeUnixNano") - time(&found[0], "startTimeUnixNano");
@@ -370,10 +337,8 @@ fn statements_that_are_logged_become_spans_of_their_traces() {
 fn lines_of_the_log_become_records() {
     let Some(real) = pooled(server) else { return };
     let collector = Collector::start();
-    let settings = format!(
-        "http = \"127.0.0.1:0\"\nslow_statement_ms = 1\n{}logs = true\n",
-        collector.settings()
-    );
+    let otel = collector.settings();
+    let settings = format!("http = \"127.0.0.1:0\"\nslow_statement_ms = 1\n{otel}logs = true\n");
     let pool = fresh_pool(real, &settings);
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
@@ -391,21 +356,15 @@ fn lines_of_the_log_become_records() {
         found.extend(records(&collector.next("logs")));
     }
     let listening = event("listening", &found).unwrap();
-    assert_eq!(
-        (&listening["severityNumber"], &listening["severityText"]),
-        (&9.into(), &"INFO".into())
-    );
+    assert_eq!(listening["severityNumber"], 9);
+    assert_eq!(listening["severityText"], "INFO");
     let said = listening["body"]["stringValue"].as_str().unwrap();
     assert!(said.starts_with("listening on 127.0.0.1:"), "{said}");
     let slow = event("slow-statement", &found).unwrap();
-    assert_eq!(
-        (&slow["severityNumber"], &slow["flags"]),
-        (&13.into(), &0.into())
-    );
-    assert_eq!(
-        (&slow["traceId"], &slow["spanId"]),
-        (&TRACE.into(), &PARENT.into())
-    );
+    assert_eq!(slow["severityNumber"], 13);
+    assert_eq!(slow["flags"], 0);
+    assert_eq!(slow["traceId"], TRACE);
+    assert_eq!(slow["spanId"], PARENT);
     let facts = attributes(&slow);
     for part in "user.name=app client.address=127.0.0.1 onramp.command=query".split(' ') {
         assert!(facts.contains(part), "no {part} in {facts:?}");
@@ -422,15 +381,12 @@ fn lines_of_the_log_become_records() {
         count if count >= 3.0 => Ok(()),
         count => Err(format!("{count} sent")),
     });
-    assert_eq!(
-        figures(&place)["onramp_pool_otel_spans_total{outcome=\"sent\"}"],
-        0.0
-    );
+    let sent = "onramp_pool_otel_spans_total{outcome=\"sent\"}";
+    assert_eq!(figures(&place)[sent], 0.0);
     // The last line goes out before the process ends.
     drop(client);
     pool.terminate();
-    let (status, said) = pool.wait();
-    assert!(status.success(), "{said}");
+    ended(pool);
     while event("ended", &found).is_none() {
         found.extend(records(&collector.next("logs")));
     }
@@ -454,10 +410,8 @@ fn a_log_that_is_not_asked_for_is_not_sent() {
     assert!(threads().any(|name| name == "otel"));
     assert!(!threads().any(|name| name == "otel-logs"));
     let shown = figures(&place);
-    assert!(
-        !shown.keys().any(|name| name.contains("otel_log_records")),
-        "{shown:?}"
-    );
+    let is_counted = shown.keys().any(|name| name.contains("otel_log_records"));
+    assert!(!is_counted, "{shown:?}");
 }
 
 #[test]
@@ -478,10 +432,8 @@ fn a_collector_that_is_away_harms_nobody() {
     let again = collector.next("traces");
     assert_eq!(spans(&again).len(), spans(&first).len());
     let lost = pool.wait_for("event=otel-lost").unwrap();
-    assert!(
-        lost.contains("status 503") && lost.contains("/v1/"),
-        "{lost}"
-    );
+    says(&lost, "status 503");
+    says(&lost, "/v1/");
     // More than the queue holds: statements go on, what is left out is counted.
     for _ in 0..6000 {
         traced(&mut client, "DO 1", "01");
@@ -508,8 +460,7 @@ fn a_collector_that_is_away_harms_nobody() {
     traced(&mut client, "DO 'last'", "01");
     drop(client);
     pool.terminate();
-    let (status, said) = pool.wait();
-    assert!(status.success(), "{said}");
+    ended(pool);
     let last = collector
         .requests
         .try_iter()
@@ -520,20 +471,17 @@ fn a_collector_that_is_away_harms_nobody() {
 #[test]
 fn an_endpoint_that_nobody_serves_or_that_is_none() {
     let Some(real) = pooled(server) else { return };
-    let port = testkit::onramp::free_port();
+    let port = free_port();
     let endpoint = format!("[otel]\nendpoint = \"http://127.0.0.1:{port}\"\ninterval_s = 1\n");
     let pool = fresh_pool(real, &endpoint);
     let mut client = login(&pool.address, &app());
     pool.wait_for("event=otel-lost").unwrap();
     assert_eq!(client.value("SELECT 1"), "1");
     for endpoint in "127.0.0.1:4318 http:// ftp://a:1 http://u:p@a:1 http://a:1/?k=v".split(' ') {
-        let text = config(
-            &real.address(),
-            &format!("[otel]\nendpoint = \"{endpoint}\"\n"),
-        );
-        let file = config_file(real, "otel-none.toml", &text);
+        let otel = format!("[otel]\nendpoint = \"{endpoint}\"\n");
+        let file = config_file(real, "otel-none.toml", &config(&real.address(), &otel));
         let arguments = ["--config", file.to_str().unwrap()];
-        let said = testkit::onramp::Pool::start(crate::world::binary(), &arguments).unwrap_err();
+        let said = Pool::start(binary(), &arguments).unwrap_err();
         says(&said, "otel.endpoint: expected http://HOST:PORT");
     }
 }

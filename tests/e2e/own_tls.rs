@@ -49,9 +49,8 @@ fn heard(output: &Output) -> (String, String) {
 
 #[test]
 fn tls_is_offered_where_the_server_offers_it() {
-    let test = "tls_is_offered_where_the_server_offers_it";
     let secured = app().with(cap::SSL);
-    if let Some(real) = server(test) {
+    if let Some(real) = pooled(server) {
         let own = login(&real.address(), &secured).is_tls();
         let pool = pool(real, "own-tls.toml", "");
         assert_eq!(login(&pool.address, &secured).is_tls(), own);
@@ -87,12 +86,11 @@ fn the_pools_certificate_is_the_same_at_the_next_start() {
 /// client does so under TLS, and where it may not, the log says what to do.
 #[test]
 fn a_first_login_of_mysqls_client_needs_tls() {
-    let test = "a_first_login_of_mysqls_client_needs_tls";
     let Some(real) = pooled(mysql) else { return };
     let first = pool(real, "own-tls-first.toml", "");
     let disabled = ["--ssl-mode=DISABLED"];
     let Some(refused) = ask(&first, "hashed", "password", &disabled) else {
-        return skipped(test, "MySQL's command line is not installed");
+        return skip("MySQL's command line is not installed");
     };
     let (_, said) = heard(&refused);
     assert!(said.contains("2061"), "{said}");
@@ -118,10 +116,7 @@ fn block(begin: &str) -> String {
 /// The accounts and the file of the first page, with MySQL's own client.
 #[test]
 fn the_first_page_works_with_mysqls_client() {
-    let test = "the_first_page_works_with_mysqls_client";
-    let Some(real) = pooled(own_mysql) else {
-        return;
-    };
+    let real = or_return!(pooled(own_mysql));
     let accounts = [
         block("```sql\nCREATE USER app"),
         block("```sql\nCREATE USER onramp"),
@@ -141,7 +136,7 @@ fn the_first_page_works_with_mysqls_client() {
     let pool = start(&config_file(&real, "first-page.toml", &file));
     for (user, password) in [("app", "secret"), ("report", "password")] {
         let Some(output) = ask(&pool, user, password, &[]) else {
-            return skipped(test, "MySQL's command line is not installed");
+            return skip("MySQL's command line is not installed");
         };
         let (heard_it, said) = heard(&output);
         assert_eq!(heard_it, "app@127.0.0.1", "{user}: {said}");

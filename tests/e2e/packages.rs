@@ -89,24 +89,15 @@ fn each_link_of_a_packaged_document_leads_to_one() {
             for target in links(&text).into_iter().filter(|_| is_page) {
                 let to = plain(&place.parent().unwrap().join(target));
                 let is_there = documents.keys().any(|document| document.starts_with(&to));
-                assert!(
-                    is_there,
-                    "{}: {target} is not in the package",
-                    source.display()
-                );
+                let source = source.display();
+                assert!(is_there, "{source}: {target} is not in the package");
             }
         }
-        for file in [
-            "packaging/onramp.service",
-            "packaging/onramp.socket",
-            "packaging/pool.toml",
-        ] {
-            let text = std::fs::read_to_string(file).unwrap();
+        for file in ["onramp.service", "onramp.socket", "pool.toml"] {
+            let text = std::fs::read_to_string(format!("packaging/{file}")).unwrap();
             for rest in text.split(DOCUMENTS).skip(1) {
-                let name = rest
-                    .split(|c: char| c.is_whitespace() || ") ".contains(c))
-                    .next();
-                let named = format!("{DOCUMENTS}{}", name.unwrap());
+                let mut names = rest.split(|c: char| c.is_whitespace() || c == ')');
+                let named = format!("{DOCUMENTS}{}", names.next().unwrap());
                 assert!(documents.contains_key(Path::new(&named)), "{file}: {named}");
             }
         }
@@ -116,7 +107,6 @@ fn each_link_of_a_packaged_document_leads_to_one() {
 #[test]
 fn the_unit_restarts_a_pool_unless_its_file_is_wrong() {
     const UNIT: &str = include_str!("../../packaging/onramp.service");
-    let test = "the_unit_restarts_a_pool_unless_its_file_is_wrong";
     let Some(real) = pooled(server) else { return };
     let value = |key: &str| {
         let mut lines = UNIT.lines();
@@ -131,11 +121,7 @@ fn the_unit_restarts_a_pool_unless_its_file_is_wrong() {
     assert!(value("RestartSec").parse::<u32>().unwrap() * 5 > 10);
     let ends = |name: &str, text: &str| {
         let file = config_file(real, name, text);
-        let ran = run(
-            binary(),
-            &["pool", "--config", file.to_str().unwrap()],
-            Duration::from_secs(60),
-        );
+        let ran = onramp(&format!("pool --config {}", file.display()));
         ran.status.code().unwrap()
     };
     let listen = "listen = [\"127.0.0.1:0\"]\n";
@@ -151,18 +137,12 @@ fn the_unit_restarts_a_pool_unless_its_file_is_wrong() {
     Pool::start_waiting(binary(), &arguments, "waiting for the server").unwrap();
     // And the unit is one.
     let unit = real.folder().join("onramp.service");
-    std::fs::write(
-        &unit,
-        UNIT.replace("/usr/bin/onramp", binary().to_str().unwrap()),
-    )
-    .unwrap();
-    let verify = Command::new("systemd-analyze")
-        .args(["verify", "--man=no"])
-        .arg(&unit)
-        .output();
-    match verify {
+    let text = UNIT.replace("/usr/bin/onramp", binary().to_str().unwrap());
+    std::fs::write(&unit, text).unwrap();
+    let mut verify = Command::new("systemd-analyze");
+    match verify.args(["verify", "--man=no"]).arg(&unit).output() {
         Ok(said) => assert!(said.status.success() && said.stderr.is_empty(), "{said:?}"),
-        Err(why) => skipped(test, &format!("systemd-analyze: {why}")),
+        Err(why) => skip(&format!("systemd-analyze: {why}")),
     }
 }
 

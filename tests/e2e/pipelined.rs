@@ -32,14 +32,9 @@ fn say_behind_logins(story: &mut Story, more: u32) {
 
 #[test]
 fn commands_sent_with_the_login_run_behind_it() {
-    same("pipelined", 2, |story| say_behind_logins(story, 0));
-}
-
-#[test]
-fn commands_sent_in_frames_with_the_login_run_behind_it() {
-    same("pipelined_frames", 2, |story| {
-        say_behind_logins(story, cap::COMPRESS);
-    });
+    for more in [0, cap::COMPRESS] {
+        same("pipelined", 2, |story| say_behind_logins(story, more));
+    }
 }
 
 #[test]
@@ -91,10 +86,8 @@ fn a_command_in_place_of_an_answer_is_none() {
     fresh_schema(real, "pipelined_switch");
     real.execute(&["CREATE TABLE pipelined_switch.t (id INT)"]);
     let way = through(real, 1);
-    let command = (
-        Command::Query,
-        &b"INSERT INTO pipelined_switch.t VALUES (1)"[..],
-    );
+    let insert: &[u8] = b"INSERT INTO pipelined_switch.t VALUES (1)";
+    let command = (Command::Query, insert);
     // The pool wants another plugin of this account than the one that it is told.
     let account = Account::new("sha", SHA_PASSWORD).plugin(Plugin::Native);
     let said = Client::connect_saying(&way, &account, &[command]);

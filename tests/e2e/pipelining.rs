@@ -14,7 +14,7 @@ fn may_pipeline(real: &Real) {
     assert_eq!(clients[0].value(TEXT), "3");
     for _ in 0..ROUNDS {
         for client in &mut clients {
-            client.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+            send(client, TEXT);
         }
         for client in &mut clients {
             let reply = client.receive().unwrap();
@@ -51,7 +51,7 @@ fn clients_of_two_sessions_are_pipelined_apart() {
     }
     for _ in 0..ROUNDS {
         for client in &mut clients {
-            client.send(&[(Command::Query, ASKS.as_bytes())]).unwrap();
+            send(client, ASKS);
         }
         for (number, client) in clients.iter_mut().enumerate() {
             match &client.receive().unwrap()[..] {

@@ -45,9 +45,8 @@ fn a_mixed_workload_costs_no_round_trip() {
         for schema in &schemas {
             fresh_schema(real, schema);
             admin.must(&format!("CREATE TABLE {schema}.prefixed (v VARCHAR(99))"));
-            admin.must(&format!(
-                "CREATE PROCEDURE {schema}.adds() INSERT INTO prefixed VALUES ('added')"
-            ));
+            let adds = "adds() INSERT INTO prefixed VALUES ('added')";
+            admin.must(&format!("CREATE PROCEDURE {schema}.{adds}"));
         }
         let extra = "backends_max = 1\ngroups = 1\nstored_code = \"trust\"";
         let pool = fresh_pool(real, extra);
@@ -62,10 +61,8 @@ fn a_mixed_workload_costs_no_round_trip() {
             statements += 1;
         }
         let (all, front) = restored(&pool, statements);
-        let long = format!(
-            "INSERT INTO prefixed VALUES ('a')/*{}*/",
-            "x".repeat(200_000)
-        );
+        let filler = "x".repeat(200_000);
+        let long = format!("INSERT INTO prefixed VALUES ('a')/*{filler}*/");
         for _ in 0..3 {
             for text in MIXED.into_iter().chain([&long[..]]) {
                 for client in &mut clients {
@@ -75,11 +72,8 @@ fn a_mixed_workload_costs_no_round_trip() {
                     }
                 }
             }
-            let ids = [0, 1].map(|who| {
-                clients[who]
-                    .prepare("SELECT v FROM prefixed WHERE v <> ?")
-                    .id
-            });
+            let asked = "SELECT v FROM prefixed WHERE v <> ?";
+            let ids = clients.each_mut().map(|client| client.prepare(asked).id);
             for _ in 0..3 {
                 for (client, id) in clients.iter_mut().zip(ids) {
                     let reply = client.execute(id, &[Some(b"x")], false).unwrap();
@@ -99,10 +93,8 @@ fn a_mixed_workload_costs_no_round_trip() {
         assert!(all_then >= all + 100, "{all_then} after {all}");
         assert_eq!(all_then - all, front_then - front, "all were in front");
         // A text that is too long to be copied stands behind a restoring that is waited for.
-        let longer = format!(
-            "INSERT INTO prefixed VALUES ('a')/*{}*/",
-            "x".repeat(300_000)
-        );
+        let long_text = "x".repeat(300_000);
+        let longer = format!("INSERT INTO prefixed VALUES ('a')/*{long_text}*/");
         for client in &mut clients {
             client.must(&longer);
             statements += 1;
@@ -133,9 +125,8 @@ impl Doomed {
         fresh_schema(real, &schema);
         for schema in [test, &schema] {
             admin.must(&format!("CREATE TABLE {schema}.prefixed (v VARCHAR(9))"));
-            admin.must(&format!(
-                "CREATE PROCEDURE {schema}.adds() INSERT INTO {test}.prefixed VALUES ('called')"
-            ));
+            let adds = format!("adds() INSERT INTO {test}.prefixed VALUES ('called')");
+            admin.must(&format!("CREATE PROCEDURE {schema}.{adds}"));
         }
         let account = app().with(capabilities);
         let mut gone = login(&pool.address, &account.clone().schema(&schema));
@@ -224,9 +215,7 @@ fn a_preparation_whose_schema_was_dropped_prepares_nothing() {
     both("prepares_nothing", |real, test| {
         let mut doomed = Doomed::new(real, test, 0);
         doomed.drop_schema();
-        let reply = doomed
-            .gone
-            .run(Command::StmtPrepare, b"SELECT v FROM prefixed");
+        let reply = (doomed.gone).run(Command::StmtPrepare, b"SELECT v FROM prefixed");
         let said = failed(&reply.unwrap()).clone();
         doomed.check(&said);
         doomed.gone.must(&format!("USE {test}"));
@@ -243,12 +232,10 @@ fn an_execution_whose_schema_was_dropped_does_not_run() {
     both("execution_dropped", |real, test| {
         for prepared_there in [true, false] {
             let mut doomed = Doomed::new(real, test, 0);
-            let ids = [
-                "INSERT INTO prefixed VALUES ('gone')",
-                "UPDATE prefixed SET v = 'gone'",
-                "INSERT INTO prefixed SELECT DATABASE()",
-            ]
-            .map(|text| doomed.gone.prepare(text).id);
+            let texts = "INSERT INTO prefixed VALUES ('gone');UPDATE prefixed SET v = 'gone';\
+                         INSERT INTO prefixed SELECT DATABASE()";
+            let ids = texts.split(';').map(|text| doomed.gone.prepare(text).id);
+            let ids: Vec<u32> = ids.collect();
             if !prepared_there {
                 // Another backend, where nothing is prepared. Those of other tests stay.
                 let list = doomed.admin.rows("SHOW PROCESSLIST");
@@ -323,19 +310,14 @@ impl Revoked {
             fresh_schema(real, schema);
             admin.must(&format!("CREATE TABLE {schema}.prefixed (v VARCHAR(9))"));
         }
-        for sql in [
-            format!("DROP USER IF EXISTS {account}@'%'"),
-            format!("CREATE USER {account}@'%' IDENTIFIED BY 'p'"),
-            format!("GRANT ALL ON {test}.* TO {account}@'%'"),
-            format!("GRANT ALL ON {closed}.* TO {account}@'%'"),
-            format!("GRANT {right} ON *.* TO {account}@'%'"),
-        ] {
-            admin.must(&sql);
-        }
+        real.script(&format!(
+            "DROP USER IF EXISTS {account}@'%'; CREATE USER {account}@'%' IDENTIFIED BY 'p'; \
+             GRANT ALL ON {test}.* TO {account}@'%'; GRANT ALL ON {closed}.* TO {account}@'%'; \
+             GRANT {right} ON *.* TO {account}@'%'"
+        ));
         let mut config = config(&real.address(), "backends_max = 1\ngroups = 1");
         config += &format!("[[user]]\nname = \"{account}\"\npassword = \"p\"\n");
-        let file = config_file(real, &format!("{test}.toml"), &config);
-        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+        let pool = pool_from(real, &config);
         let join = |schema: &str| login(&pool.address, &Account::new(&account, "p").schema(schema));
         let (loser, stays) = (join(&closed), join(test));
         Revoked {
@@ -367,10 +349,7 @@ impl Revoked {
 fn nothing_runs_in_a_schema_that_was_closed_to_its_account() {
     both("closed_schema", |real, test| {
         let insert = b"INSERT INTO prefixed VALUES ('lost')";
-        for (command, arguments) in [
-            (Command::Query, &insert[..]),
-            (Command::StmtPrepare, insert),
-        ] {
+        for command in [Command::Query, Command::StmtPrepare] {
             let mut revoked = Revoked::new(real, test, "PROCESS");
             let reply = revoked.loser.run(Command::StmtPrepare, insert).unwrap();
             let Outcome::Prepared(prepared) = &reply[0] else {
@@ -383,7 +362,7 @@ fn nothing_runs_in_a_schema_that_was_closed_to_its_account() {
             // The server itself says so of an execution.
             let reply = revoked.loser.execute(prepared.id, &[], false).unwrap();
             failed(&reply);
-            revoked.is_refused(command, arguments);
+            revoked.is_refused(command, insert);
             revoked.check(test);
         }
     });

@@ -34,10 +34,7 @@ fn prepared_count(client: &mut Client) -> usize {
 
 #[test]
 fn the_server_never_holds_more_statements_than_the_budget() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let number = |name: &str, default: usize| {
         std::env::var(name).map_or(default, |text| text.parse().unwrap())
     };
@@ -77,9 +74,7 @@ fn the_server_never_holds_more_statements_than_the_budget() {
 /// On MySQL 9.7 itself the client would wait for ever, and whoever reads the reply.
 #[test]
 fn ones_own_cursor_does_not_spoil_an_execution_without_one() {
-    let Some(real) = pooled(crate::world::mysql) else {
-        return;
-    };
+    let real = or_return!(pooled(crate::world::mysql));
     let pool = through(real, 1);
     for account in [app(), app().without(cap::DEPRECATE_EOF)] {
         let (mut client, mut other) = (login(&pool, &account), login(&pool, &app()));

@@ -4,6 +4,7 @@
 //! Both servers read global privileges and default roles at a login, those on the default schema at
 //! USE, and all others at each statement.
 
+use crate::metrics::until;
 use crate::world::*;
 
 pub(crate) const TOLD: &str = "the server's accounts may have changed";
@@ -18,100 +19,34 @@ const ASKED: [&str; 5] = [
     "SELECT 1",
 ];
 
-/// Rights of the account at first, and what is changed then.
-struct Change {
-    name: &'static str,
-    first: &'static [&'static str],
-    then: &'static [&'static str],
-}
-
-const fn change(
-    name: &'static str,
-    first: &'static [&'static str],
-    then: &'static [&'static str],
-) -> Change {
-    Change { name, first, then }
-}
-
+/// Changes: name, rights of the account at first, and the statement.
+const CHANGES: &str = "
+    GRANT, global => MINE => GRANT PROCESS ON *.* TO small@'%'
+    REVOKE, global => MINE; GRANT PROCESS ON *.* TO small@'%'
+        => REVOKE PROCESS ON *.* FROM small@'%'
+    REVOKE, all schemas => GRANT SELECT ON *.* TO small@'%' => REVOKE SELECT ON *.* FROM small@'%'
+    GRANT, schema => MINE => GRANT SELECT ON theirs.* TO small@'%'
+    REVOKE, default schema => MINE; GRANT SELECT ON theirs.* TO small@'%'
+        => REVOKE SELECT ON mine.* FROM small@'%'
+    GRANT, table => MINE => GRANT SELECT ON theirs.t TO small@'%'
+    REVOKE, table => GRANT SELECT ON mine.t TO small@'%' => REVOKE SELECT ON mine.t FROM small@'%'
+    REVOKE ALL => MINE; GRANT PROCESS ON *.* TO small@'%'
+        => REVOKE ALL PRIVILEGES, GRANT OPTION FROM small@'%'
+    DROP USER => MINE => DROP USER small@'%'
+    ALTER USER, password => MINE => ALTER USER small@'%' IDENTIFIED BY 'another'
+    ALTER USER, lock => MINE => ALTER USER small@'%' ACCOUNT LOCK
+    RENAME USER => MINE => RENAME USER small@'%' TO smaller@'%'
+    a role's privileges => MINE; GRANT duty TO small@'%'; DEFAULT ROLE
+        => GRANT SELECT ON theirs.* TO duty";
 const MINE: &str = "GRANT SELECT ON mine.* TO small@'%'";
-const CHANGES: &[Change] = &[
-    change(
-        "GRANT, global",
-        &[MINE],
-        &["GRANT PROCESS ON *.* TO small@'%'"],
-    ),
-    change(
-        "REVOKE, global",
-        &[MINE, "GRANT PROCESS ON *.* TO small@'%'"],
-        &["REVOKE PROCESS ON *.* FROM small@'%'"],
-    ),
-    change(
-        "REVOKE, all schemas",
-        &["GRANT SELECT ON *.* TO small@'%'"],
-        &["REVOKE SELECT ON *.* FROM small@'%'"],
-    ),
-    change(
-        "GRANT, schema",
-        &[MINE],
-        &["GRANT SELECT ON theirs.* TO small@'%'"],
-    ),
-    change(
-        "REVOKE, default schema",
-        &[MINE, "GRANT SELECT ON theirs.* TO small@'%'"],
-        &["REVOKE SELECT ON mine.* FROM small@'%'"],
-    ),
-    change(
-        "GRANT, table",
-        &[MINE],
-        &["GRANT SELECT ON theirs.t TO small@'%'"],
-    ),
-    change(
-        "REVOKE, table",
-        &["GRANT SELECT ON mine.t TO small@'%'"],
-        &["REVOKE SELECT ON mine.t FROM small@'%'"],
-    ),
-    change(
-        "REVOKE ALL",
-        &[MINE, "GRANT PROCESS ON *.* TO small@'%'"],
-        &["REVOKE ALL PRIVILEGES, GRANT OPTION FROM small@'%'"],
-    ),
-    change("DROP USER", &[MINE], &["DROP USER small@'%'"]),
-    change(
-        "ALTER USER, password",
-        &[MINE],
-        &["ALTER USER small@'%' IDENTIFIED BY 'another'"],
-    ),
-    change(
-        "ALTER USER, lock",
-        &[MINE],
-        &["ALTER USER small@'%' ACCOUNT LOCK"],
-    ),
-    change(
-        "RENAME USER",
-        &[MINE],
-        &["RENAME USER small@'%' TO smaller@'%'"],
-    ),
-    change(
-        "a role's privileges",
-        &[MINE, "GRANT duty TO small@'%'", "DEFAULT ROLE"],
-        &["GRANT SELECT ON theirs.* TO duty"],
-    ),
-];
 
-/// The default role of `small`, in the words of this server.
-fn in_words(real: &Real, sql: &str) -> String {
-    match (sql, real.flavour()) {
-        ("DEFAULT ROLE", testkit::real::Flavour::MariaDb) => {
-            "SET DEFAULT ROLE duty FOR small@'%'".into()
-        }
-        ("DEFAULT ROLE", _) => "ALTER USER small@'%' DEFAULT ROLE duty".into(),
-        _ => sql.into(),
-    }
-}
-
-fn run(real: &Real, statements: &[&str]) {
-    let texts: Vec<String> = statements.iter().map(|sql| in_words(real, sql)).collect();
-    real.execute(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+/// Runs statements in the words of this server.
+fn run(real: &Real, script: &str) {
+    let role = match real.flavour() {
+        Flavour::MariaDb => "SET DEFAULT ROLE duty FOR small@'%'",
+        Flavour::MySql => "ALTER USER small@'%' DEFAULT ROLE duty",
+    };
+    real.script(&script.replace("MINE", MINE).replace("DEFAULT ROLE", role));
 }
 
 fn small() -> Account {
@@ -120,12 +55,9 @@ fn small() -> Account {
 
 /// The number of each answer's error, or 0.
 fn may(client: &mut Client) -> Vec<u16> {
-    let code = |sql: &&str| {
-        let outcomes = client.query(sql).unwrap();
-        match &outcomes[..] {
-            [Outcome::Failed(failure)] => failure.code,
-            _ => 0,
-        }
+    let code = |sql: &&str| match &client.query(sql).unwrap()[..] {
+        [Outcome::Failed(failure)] => failure.code,
+        _ => 0,
     };
     ASKED.iter().map(code).collect()
 }
@@ -136,50 +68,38 @@ fn may_login(address: &reactor::Address) -> Option<Vec<u16>> {
     Some(may(&mut client)).filter(|codes| codes[4] == 0)
 }
 
-/// Tries until a login has what is expected, ten seconds at most: a statement may take effect after
-/// the pool has noticed that it began.
-fn until(real: &Real, what: &str, noticed: impl Fn() -> bool) {
-    let mut admin = real.admin();
-    for _ in 0..200 {
-        if noticed() {
-            return;
-        }
-        admin.must("DO SLEEP(0.05)");
-    }
-    panic!("{what}: the pool does not see it");
+/// Tries until a login has what is expected: a statement may take effect after the pool has noticed
+/// that it began.
+fn await_rights(pool: &Pool, what: &str, expected: &Option<Vec<u16>>) {
+    until(|| match may_login(&pool.address) {
+        rights if rights == *expected => Ok(()),
+        rights => Err(format!("{what}: {rights:?}")),
+    });
 }
 
+const SMALL: &str = "DROP USER IF EXISTS small@'%', smaller@'%'; \
+    CREATE USER small@'%' IDENTIFIED BY 'small'";
+
 fn changes_of_accounts_are_seen(real: &Real) {
-    run(
-        real,
-        &[
-            "CREATE DATABASE mine",
-            "CREATE DATABASE theirs",
-            "CREATE TABLE mine.t (a INT)",
-            "CREATE TABLE theirs.t (a INT)",
-            "CREATE ROLE duty",
-        ],
-    );
-    for change in CHANGES {
-        let what = format!("{:?}: {}", real.flavour(), change.name);
-        run(
-            real,
-            &[
-                "DROP USER IF EXISTS small@'%', smaller@'%'",
-                "CREATE USER small@'%' IDENTIFIED BY 'small'",
-            ],
-        );
-        run(real, change.first);
+    for schema in ["mine", "theirs"] {
+        fresh_schema(real, schema);
+        real.execute(&[&format!("CREATE TABLE {schema}.t (a INT)")]);
+    }
+    real.execute(&["CREATE ROLE duty"]);
+    for [name, first, then] in table(&CHANGES.replace("\n        =>", " =>")) {
+        let what = format!("{:?}: {name}", real.flavour());
+        real.script(SMALL);
+        run(real, first);
         let mut own = login(&real.address(), &small());
-        let first = may(&mut own);
+        let before = may(&mut own);
         // It knows what was before it began.
         let pool = fresh_pool(real, "backends_max = 8\ngroups = 1");
         let mut through = login(&pool.address, &small());
-        assert_eq!(may(&mut through), first, "{what}: before");
-        run(real, change.then);
+        assert_eq!(may(&mut through), before, "{what}: before");
+        run(real, then);
         let expected = may_login(&real.address());
         pool.wait_for(&format!("{TOLD} (Com_")).unwrap();
-        until(real, &what, || may_login(&pool.address) == expected);
+        await_rights(&pool, &what, &expected);
         assert_eq!(may(&mut through), may(&mut own), "{what}: a session before");
         // Both start over with what a login has now; a reset reads nothing.
         if expected.is_some() {
@@ -195,33 +115,23 @@ fn changes_of_accounts_are_seen(real: &Real) {
 /// Sessions of three versions share one backend: each statement is served, and who has lost the
 /// backend of its time goes on with the privileges of now.
 fn few_backends_serve_sessions_of_before_and_after(real: &Real) {
-    run(
-        real,
-        &[
-            "DROP USER IF EXISTS small@'%'",
-            "CREATE USER small@'%' IDENTIFIED BY 'small'",
-            MINE,
-        ],
-    );
+    real.script(SMALL);
+    run(real, "MINE");
     let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
     let mut clients = Vec::new();
-    for then in [
-        "GRANT PROCESS ON *.* TO small@'%'",
-        "REVOKE PROCESS ON *.* FROM small@'%'",
+    for (then, counter) in [
+        ("GRANT PROCESS ON *.* TO", "grant"),
+        ("REVOKE PROCESS ON *.* FROM", "revoke"),
     ] {
         clients.push(login(&pool.address, &small()));
         for client in &mut clients {
             client.must("SELECT 1");
         }
-        run(real, &[then]);
-        pool.wait_for(&format!(
-            "{TOLD} (Com_{})",
-            &then[..then.find(' ').unwrap()].to_lowercase()
-        ))
-        .unwrap();
+        run(real, &format!("{then} small@'%'"));
+        pool.wait_for(&format!("{TOLD} (Com_{counter})")).unwrap();
     }
     let expected = may_login(&real.address());
-    until(real, "few", || may_login(&pool.address) == expected);
+    await_rights(&pool, "few", &expected);
     for client in &mut clients {
         assert_eq!(Some(may(client)), expected);
     }
@@ -230,7 +140,6 @@ fn few_backends_serve_sessions_of_before_and_after(real: &Real) {
 #[test]
 fn changes_of_accounts_are_seen_on_pooled_servers() {
     for real in own_servers(&[]) {
-        real.create_user("app", "app");
         changes_of_accounts_are_seen(&real);
         few_backends_serve_sessions_of_before_and_after(&real);
     }

@@ -19,26 +19,13 @@ fn refused_in_one_line(ran: &Ran, parts: &[&str]) {
     assert_eq!(ran.status.code(), Some(2), "{ran:?}");
     let lines: Vec<&str> = ran.stderr.lines().filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 1, "{ran:?}");
-    for part in parts {
-        assert!(
-            lines[0].contains(part),
-            "'{part}' is missing in: {}",
-            lines[0]
-        );
-    }
-}
-
-/// A folder of this test's own.
-fn folder(name: &str) -> std::path::PathBuf {
-    let folder = std::env::temp_dir().join(format!("onramp-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
+    parts.iter().for_each(|part| says(lines[0], part));
 }
 
 #[test]
 fn check_prints_every_mistake_and_opens_nothing() {
-    let folder = folder("check");
-    let file = folder.join("pool.toml");
+    let folder = Folder::new("check");
+    let file = folder.0.join("pool.toml");
     let path = file.to_str().unwrap();
     // Nobody may listen at port 1, and no server is there: neither is tried.
     let good = "listen = [\"127.0.0.1:1\"]\nbackends_max = 8\n\
@@ -80,7 +67,6 @@ fn check_prints_every_mistake_and_opens_nothing() {
     std::fs::write(&file, "listen = [").unwrap();
     let ran = pool_with(&["--config", path, "--check"]);
     refused_in_one_line(&ran, &["pool.toml: line 1, "]);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -115,20 +101,14 @@ fn signals_for_a_pool_do_not_end_other_commands() {
     assert_eq!(status.code(), Some(0), "{said}");
     real.execute(&["CREATE DATABASE signals"]);
     let at = format!("mysql://app:app@{}/signals", real.address());
-    let select = [
-        "load",
-        "select",
-        "prepare",
-        "--target",
-        &at,
-        "--table-size",
-        "10",
-    ];
-    let ran = run(binary(), &select, LIMIT);
+    let select = |job: &str| format!("load select {job} --target {at} --table-size 10");
+    let ran = onramp(&select("prepare"));
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let mut command = std::process::Command::new(binary());
-    command.args(select.map(|word| if word == "prepare" { "run" } else { word }));
-    command.args("--preflight off --connections 1 --time 3 --report-interval 1".split(' '));
+    command.args(words(&select("run")));
+    command.args(words(
+        "--preflight off --connections 1 --time 3 --report-interval 1",
+    ));
     let mut load = command
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -145,55 +125,32 @@ fn signals_for_a_pool_do_not_end_other_commands() {
 
 #[test]
 fn a_mistake_in_the_configuration_is_one_line_and_status_2() {
-    let folder = std::env::temp_dir().join(format!("onramp-config-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("pool.toml");
-    let path = file.to_str().unwrap();
-    std::fs::write(&file, config(&loopback(1), "backends_max = -1")).unwrap();
-    refused_in_one_line(&pool_with(&["--config", path]), &["backends_max"]);
-    std::fs::write(&file, "listen = [").unwrap();
-    refused_in_one_line(&pool_with(&["--config", path]), &["pool.toml"]);
-    let missing = folder.join("missing.toml");
+    let folder = Folder::new("config");
+    let negative = config(&loopback(1), "backends_max = -1");
+    for (text, part) in [(&*negative, "backends_max"), ("listen = [", "pool.toml")] {
+        let path = folder.put("pool.toml", text);
+        refused_in_one_line(&pool_with(&["--config", &path]), &[part]);
+    }
+    let missing = folder.0.join("missing.toml");
     let missing = missing.to_str().unwrap();
     refused_in_one_line(&pool_with(&["--config", missing]), &["missing.toml"]);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn a_mistake_in_an_option_is_status_2() {
-    let listen = "127.0.0.1:0";
-    for (arguments, part) in [
-        (
-            &["--listen", listen, "--backend", "localhost:3306"][..],
-            "mysql://",
-        ),
-        (
-            &[
-                "--listen",
-                listen,
-                "--backend",
-                "mysql://app:app@nowhere:99999",
-            ],
-            "99999",
-        ),
-        (&["--listen", listen], "backend"),
-        (
-            &["--listen", listen, "--no-such-option"],
-            "--no-such-option",
-        ),
-        (
-            &["--listen", listen, "--clients-mx", "5"],
-            "'--clients-max'",
-        ),
-        (&["--listen", listen, "--clients-max", "many"], "many"),
-        (&["--listen", listen, "--backends-max", "0"], "backends"),
-    ] {
-        let mut all = arguments.to_vec();
-        if part.starts_with("--") || part == "many" || part == "backends" {
-            all.extend_from_slice(&["--backend", "mysql://app:app@127.0.0.1:1"]);
-        }
-        let ran = pool_with(&all);
-        assert_eq!(ran.status.code(), Some(2), "{arguments:?}: {ran:?}");
+    let known = "--backend mysql://app:app@127.0.0.1:1";
+    let mistakes = format!(
+        "--backend localhost:3306 => mysql://
+         --backend mysql://app:app@nowhere:99999 => 99999
+         --listen 127.0.0.1:0 => backend
+         {known} --no-such-option => --no-such-option
+         {known} --clients-mx 5 => '--clients-max'
+         {known} --clients-max many => many
+         {known} --backends-max 0 => backends"
+    );
+    for [line, part] in table(&mistakes) {
+        let ran = pool_with(&[&["--listen", "127.0.0.1:0"], &words(line)[..]].concat());
+        assert_eq!(ran.status.code(), Some(2), "{line}: {ran:?}");
         says(&ran.stderr, part);
     }
 }
@@ -265,10 +222,8 @@ fn the_server_may_be_reached_by_its_unix_socket() {
     let Some(real) = pooled(server) else { return };
     let url = format!("mysql://app:app@localhost?socket={}", real.socket());
     let pool = Pool::start(binary(), &["--backend", &url, "--backends-max", "2"]).unwrap();
-    assert_eq!(
-        login(&pool.address, &app().schema("shop")).value("SELECT DATABASE()"),
-        "shop"
-    );
+    let mut client = login(&pool.address, &app().schema("shop"));
+    assert_eq!(client.value("SELECT DATABASE()"), "shop");
 }
 
 #[test]
@@ -284,9 +239,7 @@ fn sigterm_drains() {
     idle.must("SET time_zone = '+01:00'");
     inside.must(HOLD);
     inside.must("INSERT INTO t VALUES (1)");
-    running
-        .send(&[(Command::Query, b"SELECT SLEEP(0.5)")])
-        .unwrap();
+    send(&mut running, "SELECT SLEEP(0.5)");
     await_sleep(real);
     pool.terminate();
     // An idle client is closed; that is the sign that the drain has begun.
@@ -341,7 +294,6 @@ fn a_hangup_does_not_end_the_wait_for_the_server() {
 #[test]
 fn the_sockets_file_has_the_mode_and_the_owner_of_the_settings() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    let test = "the_sockets_file_has_the_mode_and_the_owner_of_the_settings";
     let Some(real) = pooled(server) else { return };
     let me = std::fs::metadata(real.folder()).unwrap().uid();
     let cases = [
@@ -356,22 +308,15 @@ fn the_sockets_file_has_the_mode_and_the_owner_of_the_settings() {
     ];
     for (name, lines, mode, owner) in cases {
         if owner.is_some() && me != 0 {
-            skipped(test, "giving a file away needs root");
+            skip("giving a file away needs root");
             continue;
         }
         let socket = real.folder().join(format!("{name}.sock"));
         let text = config(&real.address(), &lines);
         let file = config_file(real, &format!("{name}.toml"), &text);
-        let pool = Pool::start(
-            binary(),
-            &[
-                "--config",
-                file.to_str().unwrap(),
-                "--listen",
-                socket.to_str().unwrap(),
-            ],
-        )
-        .unwrap();
+        let (config, listen) = (file.to_str().unwrap(), socket.to_str().unwrap());
+        let arguments = ["--config", config, "--listen", listen];
+        let pool = Pool::start(binary(), &arguments).unwrap();
         let file = std::fs::symlink_metadata(&socket).unwrap();
         assert_eq!(file.permissions().mode() & 0o7777, mode, "{name}");
         assert_eq!(file.uid(), owner.unwrap_or(me), "{name}");
@@ -405,12 +350,8 @@ fn a_password_in_the_command_line_is_overwritten_at_once() {
     assert!(said.contains("?password_file=FILE"), "{said}");
     assert!(!said.contains("unheard-of"), "{said}");
     drop(pool);
-    let target = ["--target", "mysql://app:unheard-of@h:0/t"];
-    let ran = run(
-        binary(),
-        &[&["load", "select", "run"], &target[..]].concat(),
-        LIMIT,
-    );
+    let line = "load select run --target mysql://app:unheard-of@h:0/t";
+    let ran = onramp(line);
     assert_eq!(ran.status.code(), Some(2), "{ran:?}");
     assert!(!format!("{ran:?}").contains("unheard-of"), "{ran:?}");
 }
@@ -421,12 +362,8 @@ fn a_password_file_is_all_that_a_command_line_names() {
     let file = real.folder().join("other.password");
     std::fs::write(&file, "other's\n").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o604)).unwrap();
-    let place = format!(
-        "localhost?socket={}&password_file={}",
-        real.socket(),
-        file.display()
-    );
-    let backend = format!("mysql://other@{place}");
+    let (socket, file) = (real.socket(), file.display());
+    let backend = format!("mysql://other@localhost?socket={socket}&password_file={file}");
     let pool = Pool::start(binary(), &["--backend", &backend]).unwrap();
     let account = Account::new("other", "other's");
     let mut client = login(&pool.address, &account);
@@ -480,11 +417,7 @@ fn a_server_that_says_nothing_is_named_with_the_time_that_was_waited() {
     let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = mute.local_addr().unwrap();
     let file = std::env::temp_dir().join(format!("onramp-mute-{}.toml", std::process::id()));
-    let limits = [
-        ("10000", "no answer within 10 s"),
-        ("300", "no answer within 300 ms"),
-    ];
-    for (limit, words) in limits {
+    for (limit, time) in [("10000", "10 s"), ("300", "300 ms")] {
         let text = format!(
             "dial_ms_max = {limit}\n[backend]\naddress = \"{place}\"\n\
              [[user]]\nname = \"app\"\npassword = \"app\"\n"
@@ -492,7 +425,7 @@ fn a_server_that_says_nothing_is_named_with_the_time_that_was_waited() {
         std::fs::write(&file, text).unwrap();
         let more = ["--config", file.to_str().unwrap()];
         let pool = Pool::start_waiting(binary(), &more, "waiting for the server: ").unwrap();
-        pool.wait_for(words).unwrap();
+        pool.wait_for(&format!("no answer within {time}")).unwrap();
         let said = pool.said();
         assert!(!said.contains("os error 11"), "{said}");
         assert!(!said.contains("temporarily unavailable"), "{said}");
@@ -546,16 +479,10 @@ fn help_and_version_go_to_stdout() {
 
 #[test]
 fn a_pool_may_start_before_its_server() {
-    let Some(mut real) = pooled(crate::world::own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let mut real = or_return!(pooled(crate::world::own_server));
     real.stop();
-    let file = config_file(
-        &real,
-        "early.toml",
-        &config(&real.address(), "backends_max = 2"),
-    );
+    let text = config(&real.address(), "backends_max = 2");
+    let file = config_file(&real, "early.toml", &text);
     let starts = std::thread::spawn(move || {
         let path: &Path = &file;
         Pool::start(binary(), &["--config", path.to_str().unwrap()])
@@ -704,18 +631,12 @@ fn sockets_that_cannot_be_served_are_refused_with_the_reason() {
 
 #[test]
 fn manual_pages_and_completions_are_made_for_each_command() {
-    let folder = std::env::temp_dir().join(format!("onramp-pages-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let make = |what: &str| {
-        run(
-            binary(),
-            &["generate", what, folder.to_str().unwrap()],
-            LIMIT,
-        )
-    };
+    let folder = Folder::new("pages");
+    let to = folder.0.to_str().unwrap();
+    let make = |what: &str| run(binary(), &["generate", what, to], LIMIT);
     assert!(make("man").status.success());
     assert!(make("completions").status.success());
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
     assert!(read("onramp-pool.1").contains("backends"));
     for name in "onramp.1 onramp-load.1 onramp-doctor.1 onramp-climb.1".split(' ') {
         assert!(read(name).starts_with(".ie"), "{name}");
@@ -723,7 +644,6 @@ fn manual_pages_and_completions_are_made_for_each_command() {
     for name in ["onramp.bash", "_onramp", "onramp.fish"] {
         assert!(read(name).contains("sysbench"), "{name}");
     }
-    std::fs::remove_dir_all(&folder).unwrap();
     let nowhere = run(binary(), &["generate", "man", "/nonexistent/x"], LIMIT);
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(nowhere.stderr.contains("/nonexistent/x"), "{nowhere:?}");

@@ -58,13 +58,18 @@ impl Scene {
     fn breach(&self, client: &mut Client, sql: &str, answer: &[u8]) -> String {
         let mut other = self.client(0);
         self.hostile.answer(sql, answer);
-        let outcomes = client.query(sql).unwrap();
-        let Some(Outcome::Failed(failure)) = outcomes.last() else {
-            panic!("{sql} was answered by {outcomes:?}");
-        };
-        self.is_over(&failure.code, &failure.message);
+        let message = self.is_ended(&client.query(sql).unwrap());
         assert_eq!(other.value("SELECT 'others go on'"), "others go on");
         assert_eq!(client.value("SELECT 'it goes on'"), "it goes on");
+        message
+    }
+
+    /// The error at the end of a reply that broke the protocol.
+    fn is_ended(&self, outcomes: &[Outcome]) -> String {
+        let Some(Outcome::Failed(failure)) = outcomes.last() else {
+            panic!("{outcomes:?}");
+        };
+        self.is_over(&failure.code, &failure.message);
         failure.message.clone()
     }
 
@@ -78,9 +83,7 @@ impl Scene {
 
 #[test]
 fn a_file_is_asked_for_by_load_data_local_alone() {
-    let Some(scene) = pooled(Scene::new) else {
-        return;
-    };
+    let scene = or_return!(pooled(Scene::new));
     let asks = packets(&[FILE]);
     let mut sends = scene.client(cap::LOCAL_FILES | cap::MULTI_STATEMENTS);
     for sql in [
@@ -120,81 +123,43 @@ fn a_file_is_asked_for_by_load_data_local_alone() {
 
 #[test]
 fn a_result_that_is_none_is_not_passed_on() {
-    let Some(scene) = pooled(Scene::new) else {
-        return;
-    };
+    let scene = or_return!(pooled(Scene::new));
     let two = [&b"\x02"[..], COLUMN, COLUMN];
     let with = |behind: &[&[u8]]| packets(&[&two[..], behind].concat());
-    // What is wrong, what answers, and the words of it.
-    let breaches: [(&str, Vec<u8>, &str); 13] = [
-        (
-            "number of an error",
-            misnumbered(&[b"\xff\x84\x04#08S01Out of order"], 0),
-            "got 200 (the server closed the connection: error 1156: Out of order)",
-        ),
-        (
-            "number of an OK",
-            misnumbered(&[OK], 0),
-            "expected number 1, got 200",
-        ),
-        (
-            "number of a row",
-            misnumbered(&[b"\x01", COLUMN, b"\x01a", END], 2),
-            "expected number 3",
-        ),
-        (
-            "number of the end",
-            misnumbered(&[b"\x01", COLUMN, b"\x01a", END], 3),
-            "expected number 4",
-        ),
-        (
-            "number of a command",
-            [&packets(&[OK])[..3], b"\0", OK].concat(),
-            "expected number 1, got 0",
-        ),
-        (
-            "a row among columns",
-            packets(&[b"\x02", COLUMN, b"\x01a\x01b", END]),
-            "column definition",
-        ),
-        (
-            "the end among columns",
-            packets(&[b"\x02", COLUMN, END]),
-            "column definition",
-        ),
-        (
-            "a value that is missing",
-            with(&[b"\x01a", END]),
-            "a value for each column",
-        ),
-        (
-            "a value too many",
-            with(&[b"\x01a\x01b\x01c", END]),
-            "no value behind the last column",
-        ),
-        (
-            "a value that is cut",
-            with(&[b"\x01a\x05b", END]),
-            "a value that ends within its row",
-        ),
-        (
-            "a length of 2^56",
-            with(&[b"\x01a\xfe\xff\xff\xff\xff\xff\xff\xff\0", END]),
-            "a value that ends",
-        ),
-        (
-            "no columns",
-            packets(&[b"\xfc\0\0"]),
-            "a count of 1 to 65,535 columns",
-        ),
-        (
-            "session changes beyond the packet",
-            packets(&[b"\0\0\0\x02\x40\0\0\0\x09"]),
-            "session changes",
-        ),
+    let breaches = [
+        misnumbered(&[b"\xff\x84\x04#08S01Out of order"], 0),
+        misnumbered(&[OK], 0),
+        misnumbered(&[b"\x01", COLUMN, b"\x01a", END], 2),
+        misnumbered(&[b"\x01", COLUMN, b"\x01a", END], 3),
+        [&packets(&[OK])[..3], b"\0", OK].concat(),
+        packets(&[b"\x02", COLUMN, b"\x01a\x01b", END]),
+        packets(&[b"\x02", COLUMN, END]),
+        with(&[b"\x01a", END]),
+        with(&[b"\x01a\x01b\x01c", END]),
+        with(&[b"\x01a\x05b", END]),
+        with(&[b"\x01a\xfe\xff\xff\xff\xff\xff\xff\xff\0", END]),
+        packets(&[b"\xfc\0\0"]),
+        packets(&[b"\0\0\0\x02\x40\0\0\0\x09"]),
     ];
+    // What is wrong with each, and the words of it.
+    let wrong = table(
+        "number of an error => got 200 (the server closed the connection: error 1156: Out of order)
+        number of an OK => expected number 1, got 200
+        number of a row => expected number 3
+        number of the end => expected number 4
+        number of a command => expected number 1, got 0
+        a row among columns => column definition
+        the end among columns => column definition
+        a value that is missing => a value for each column
+        a value too many => no value behind the last column
+        a value that is cut => a value that ends within its row
+        a length of 2^56 => a value that ends
+        no columns => a count of 1 to 65,535 columns
+        session changes beyond the packet => session changes",
+    );
+    assert_eq!(wrong.len(), breaches.len());
     let mut client = scene.client(0);
-    for (number, (what, answer, words)) in breaches.iter().enumerate() {
+    for (number, ([what, words], answer)) in wrong.iter().zip(&breaches).enumerate() {
         let said = scene.breach(&mut client, &format!("SELECT {number} AS breach"), answer);
         assert!(said.contains(words), "{what}: {said}");
     }
@@ -204,9 +169,7 @@ fn a_result_that_is_none_is_not_passed_on() {
 
 #[test]
 fn rows_before_a_breach_are_passed_on_and_the_error_ends_them() {
-    let Some(scene) = pooled(Scene::new) else {
-        return;
-    };
+    let scene = or_return!(pooled(Scene::new));
     let mut client = scene.client(0);
     let answer = packets(&[b"\x01", COLUMN, b"\x01a", b"\x01b", b"", END]);
     let words = scene.breach(&mut client, "SELECT 1 AS rows", &answer);
@@ -222,22 +185,13 @@ fn rows_before_a_breach_are_passed_on_and_the_error_ends_them() {
 
 #[test]
 fn executions_and_old_clients_are_kept_from_breaches_too() {
-    let Some(scene) = pooled(Scene::new) else {
-        return;
-    };
+    let scene = or_return!(pooled(Scene::new));
     let prepare = b"\0\x07\0\0\0\x02\0\0\0\0\0\0";
     let mut client = scene.client(0);
     // Columns of a prepared statement that end early.
-    scene
-        .hostile
-        .answer("SELECT 5 AS early", &packets(&[prepare, COLUMN, END]));
-    let outcomes = client
-        .run(Command::StmtPrepare, b"SELECT 5 AS early")
-        .unwrap();
-    let Some(Outcome::Failed(failure)) = outcomes.last() else {
-        panic!("{outcomes:?}");
-    };
-    scene.is_over(&failure.code, &failure.message);
+    let (early, answer) = ("SELECT 5 AS early", packets(&[prepare, COLUMN, END]));
+    scene.hostile.answer(early, &answer);
+    scene.is_ended(&client.run(Command::StmtPrepare, early.as_bytes()).unwrap());
     // Rows of a LONG and a VARCHAR that have other values.
     let prepared = client.prepare("SELECT ? AS a, 7 AS b");
     let marker: &[u8] = b"the marker";
@@ -252,16 +206,11 @@ fn executions_and_old_clients_are_kept_from_breaches_too() {
         let answer = packets(&[b"\x02", COLUMN, TEXT, row, END]);
         scene.hostile.answer("the marker", &answer);
         let outcomes = client.execute(prepared.id, &[Some(marker)], false).unwrap();
-        let Some(Outcome::Failed(failure)) = outcomes.last() else {
-            panic!("{row:x?}: {outcomes:?}");
-        };
-        scene.is_over(&failure.code, &failure.message);
-        assert!(failure.message.contains(words), "{row:x?}: {failure}");
+        let message = scene.is_ended(&outcomes);
+        assert!(message.contains(words), "{row:x?}: {message}");
     }
-    let mut old = login(
-        &scene.pool.address,
-        &app().schema("shop").without(cap::DEPRECATE_EOF),
-    );
+    let account = app().schema("shop").without(cap::DEPRECATE_EOF);
+    let mut old = login(&scene.pool.address, &account);
     let behind: [&[&[u8]]; 3] = [&[b"\x01a"], &[END], &[EOF, b""]];
     for behind in behind {
         let answer = packets(&[&[&b"\x01"[..], COLUMN], behind].concat());
@@ -275,9 +224,7 @@ fn executions_and_old_clients_are_kept_from_breaches_too() {
 
 #[test]
 fn fetched_rows_are_kept_from_breaches_too() {
-    let Some(scene) = pooled(Scene::new) else {
-        return;
-    };
+    let scene = or_return!(pooled(Scene::new));
     let rows = [
         (&b"\0\0\x05"[..], "a value that ends within its row"),
         (b"\0\0\x05\0\0\0", "a value for each column"),
@@ -285,9 +232,8 @@ fn fetched_rows_are_kept_from_breaches_too() {
     ];
     for (row, words) in rows {
         let mut client = scene.client(0);
-        let id = client
-            .prepare("SELECT 5 AS a, 'a' AS b UNION SELECT 6, 'b'")
-            .id;
+        let prepared = client.prepare("SELECT 5 AS a, 'a' AS b UNION SELECT 6, 'b'");
+        let id = prepared.id;
         let opened = client.execute(id, &[], true).unwrap();
         let columns = opened[0].rows().columns.clone();
         let answers = client.fetch(id, 1, &columns).unwrap();
@@ -296,19 +242,14 @@ fn fetched_rows_are_kept_from_breaches_too() {
         scene.hostile.answer("four", &packets(&[row, END]));
         let four = u32::from_le_bytes(*b"four");
         let outcomes = client.fetch(id, four, &columns).unwrap();
-        let Some(Outcome::Failed(failure)) = outcomes.last() else {
-            panic!("{row:x?}: {outcomes:?}");
-        };
-        scene.is_over(&failure.code, &failure.message);
-        assert!(failure.message.contains(words), "{row:x?}: {failure}");
+        let message = scene.is_ended(&outcomes);
+        assert!(message.contains(words), "{row:x?}: {message}");
     }
 }
 
 #[test]
 fn a_breach_in_a_row_that_has_begun_ends_the_connection() {
-    let Some(scene) = pooled(Scene::new) else {
-        return;
-    };
+    let scene = or_return!(pooled(Scene::new));
     // Longer than all buffers; the last value goes beyond the row.
     let value = vec![b'x'; 1 << 20];
     let len = u32::try_from(value.len()).unwrap().to_le_bytes();
@@ -322,8 +263,6 @@ fn a_breach_in_a_row_that_has_begun_ends_the_connection() {
     assert!(scene.hostile.heard_until_closed().is_empty());
     let lost = scene.pool.wait_for("event=backend-lost ").unwrap();
     assert!(lost.contains("a value that ends within its row"), "{lost}");
-    assert_eq!(
-        scene.client(0).value("SELECT 'others go on'"),
-        "others go on"
-    );
+    let asked = "SELECT 'others go on'";
+    assert_eq!(scene.client(0).value(asked), "others go on");
 }

@@ -2,7 +2,7 @@
 
 use crate::world::*;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command as Program, Stdio};
 use testkit::client::ANSWER_MAX;
@@ -34,13 +34,6 @@ fn v2_tcp6() -> Vec<u8> {
     v2(0x21, 0x21, &rest)
 }
 
-fn tcp(address: &Address) -> SocketAddr {
-    match address {
-        Address::Tcp(address) => *address,
-        Address::Unix(path) => panic!("{} is no TCP address", path.display()),
-    }
-}
-
 /// A connection to the pool from this address of the host.
 pub(crate) fn connected(pool: &Address, last: u8) -> TcpStream {
     let source = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
@@ -53,27 +46,8 @@ pub(crate) fn connected(pool: &Address, last: u8) -> TcpStream {
 
 /// A proxy that sends a header in front of what its clients say, in pieces of so many bytes.
 fn front(pool: &Address, header: &[u8], piece: usize) -> Address {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::Tcp(listener.local_addr().unwrap());
-    let (pool, header) = (pool.clone(), header.to_vec());
-    std::thread::spawn(move || {
-        while let Ok((mut client, _)) = listener.accept() {
-            let mut server = connected(&pool, 1);
-            for piece in header.chunks(piece) {
-                server.write_all(piece).unwrap();
-            }
-            let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            std::thread::spawn(move || {
-                let _ = std::io::copy(&mut from, &mut to);
-                let _ = to.shutdown(Shutdown::Both);
-            });
-            std::thread::spawn(move || {
-                let _ = std::io::copy(&mut client, &mut server);
-                let _ = server.shutdown(Shutdown::Both);
-            });
-        }
-    });
-    address
+    let pieces = header.chunks(piece).map(<[u8]>::to_vec);
+    testkit::relay::start(tcp(pool), pieces.collect(), |_, _, _| {})
 }
 
 /// A packet: its sequence number and its payload.
@@ -105,16 +79,12 @@ fn says_where_the_client_is(real: &Real) {
     let pool = fresh_pool(real, &format!("groups = 1\n{FROM_LOOPBACK}"));
     let own = "127.0.0.1:";
     let unix = v2(0x21, 0x31, &[b'/'; 216]);
+    let own_v6 = b"PROXY TCP6 2001:db8::7 ::1 4660 3306\r\n";
+    let mapped = b"PROXY TCP6 ::ffff:192.0.2.1 ::1 4660 3306\r\n";
     let forms: [(&[u8], &str); 9] = [
         (V1, "192.0.2.1:4660"),
-        (
-            b"PROXY TCP6 2001:db8::7 ::1 4660 3306\r\n",
-            "[2001:db8::7]:4660",
-        ),
-        (
-            b"PROXY TCP6 ::ffff:192.0.2.1 ::1 4660 3306\r\n",
-            "192.0.2.1:4660",
-        ),
+        (own_v6, "[2001:db8::7]:4660"),
+        (mapped, "192.0.2.1:4660"),
         (&v2_tcp4(), "192.0.2.1:4660"),
         (&v2_tcp6(), "[2001:db8::7]:4660"),
         // The proxy speaks for itself, or does not say for whom.
@@ -135,10 +105,7 @@ fn says_where_the_client_is(real: &Real) {
     }
     // Who is refused is named by the same address.
     let front = front(&pool.address, &v2_tcp4(), 1);
-    for account in [
-        Account::new("app", "guess"),
-        Account::new("nobody", "guess"),
-    ] {
+    for account in ["app", "nobody"].map(|user| Account::new(user, "guess")) {
         let Err(ClientError::Refused(failure)) = Client::connect(&front, &account) else {
             panic!("a wrong password must not let {} in", account.user)
         };
@@ -175,9 +142,7 @@ fn bare_login() -> Vec<u8> {
 
 #[test]
 fn a_header_and_the_login_may_come_in_one_write_or_in_any_pieces() {
-    let Some(pool) = pool_behind_proxies("") else {
-        return;
-    };
+    let pool = or_return!(pool_behind_proxies(""));
     for header in [V1.to_vec(), v2_tcp4(), v2(0x20, 0, b"")] {
         // And a COM_PING behind them.
         let bytes = [&header[..], &bare_login(), b"\x01\0\0\0\x0e"].concat();
@@ -199,16 +164,11 @@ fn a_header_and_the_login_may_come_in_one_write_or_in_any_pieces() {
 
 #[test]
 fn from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named() {
-    let Some(pool) = pool_behind_proxies("") else {
-        return;
-    };
+    let pool = or_return!(pool_behind_proxies(""));
     let long_line = [b"PROXY UNKNOWN ".to_vec(), vec![b'x'; 200]].concat();
     let long = [&v2(0x21, 0x11, b"")[..14], b"\xff\xff"].concat();
     let cases: [(&[u8], &str); 7] = [
-        (
-            &bare_login(),
-            "the first bytes are those of no PROXY header",
-        ),
+        (&bare_login(), "the first bytes are those of no"),
         (b"GET / HTTP/1.1\r\n", "the first bytes are those of no"),
         (b"PROXY TCP4 192.0.2.1\r\n", "got 'PROXY TCP4 192.0.2.1'"),
         (&long_line, "no end within 107 bytes"),
@@ -238,9 +198,7 @@ fn from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named() {
 
 #[test]
 fn a_header_from_elsewhere_is_refused_and_clients_there_need_none() {
-    let Some(pool) = pool_behind_proxies("") else {
-        return;
-    };
+    let pool = or_return!(pool_behind_proxies(""));
     for header in [V1.to_vec(), v2_tcp4()] {
         let mut stream = connected(&pool.address, 2);
         packet(&mut stream).unwrap();
@@ -259,9 +217,7 @@ fn a_header_from_elsewhere_is_refused_and_clients_there_need_none() {
 
 #[test]
 fn who_does_not_send_its_header_is_not_greeted_and_ended_in_time() {
-    let Some(pool) = pool_behind_proxies("login_ms_max = 300") else {
-        return;
-    };
+    let pool = or_return!(pool_behind_proxies("login_ms_max = 300"));
     // A probe that connects and closes is not worth a line.
     drop(connected(&pool.address, 1));
     let part = v2_tcp4();
@@ -284,22 +240,15 @@ fn host_patterns_of_accounts_are_matched_with_the_header() {
 
 /// The account that a name means is decided by the header's address.
 fn host_patterns_are_matched_with_the_header(real: &Real) {
-    let (create, select) = match real.flavour() {
-        Flavour::MariaDb => ("IDENTIFIED VIA", "mysql.global_priv"),
-        Flavour::MySql => ("IDENTIFIED WITH", "mysql.user"),
-    };
-    let hash = |password: &str| {
-        let plugin = "mysql_native_password";
-        match real.flavour() {
-            Flavour::MariaDb => format!("{create} {plugin} USING PASSWORD('{password}')"),
-            Flavour::MySql => format!("{create} caching_sha2_password BY '{password}'"),
-        }
+    let (select, by) = match real.flavour() {
+        Flavour::MariaDb => ("mysql.global_priv", "IDENTIFIED BY"),
+        Flavour::MySql => ("mysql.user", "IDENTIFIED WITH caching_sha2_password BY"),
     };
     real.execute(&[
         "CREATE USER watcher@'%' IDENTIFIED BY 'watching'",
         &format!("GRANT SELECT ON {select} TO watcher@'%'"),
-        &format!("CREATE USER near@'192.0.2.%' {}", hash("inside")),
-        &format!("CREATE USER near@'%' {}", hash("outside")),
+        &format!("CREATE USER near@'192.0.2.%' {by} 'inside'"),
+        &format!("CREATE USER near@'%' {by} 'outside'"),
     ]);
     let text = format!(
         "auth = \"server\"\ngroups = 1\n{FROM_LOOPBACK}[backend]\naddress = \"{}\"\n\
@@ -312,21 +261,18 @@ fn host_patterns_are_matched_with_the_header(real: &Real) {
         Flavour::MySql => wire::auth::Plugin::CachingSha2,
     };
     let inside = front(&pool.address, V1, V1.len());
-    let outside = front(
-        &pool.address,
-        b"PROXY TCP4 203.0.113.9 192.0.2.2 1 2\r\n",
-        100,
-    );
-    let heard = |front: &Address, password: &str| match Client::connect(
-        front,
-        &Account::new("near", password).plugin(plugin),
-    ) {
-        Ok(mut client) => match &client.query("SELECT CURRENT_USER()").unwrap()[..] {
-            [Outcome::Failed(failure)] => failure.message.clone(),
-            [Outcome::Rows(_)] => client.value("SELECT CURRENT_USER()"),
-            other => panic!("{other:?}"),
-        },
-        Err(other) => other.to_string(),
+    let elsewhere = b"PROXY TCP4 203.0.113.9 192.0.2.2 1 2\r\n";
+    let outside = front(&pool.address, elsewhere, elsewhere.len());
+    let heard = |front: &Address, password: &str| {
+        let account = Account::new("near", password).plugin(plugin);
+        match Client::connect(front, &account) {
+            Ok(mut client) => match &client.query("SELECT CURRENT_USER()").unwrap()[..] {
+                [Outcome::Failed(failure)] => failure.message.clone(),
+                [outcome] => outcome.rows().only(),
+                other => panic!("{other:?}"),
+            },
+            Err(other) => other.to_string(),
+        }
     };
     assert_eq!(heard(&outside, "outside"), "near@%");
     let denied = heard(&outside, "inside");
@@ -366,40 +312,35 @@ fn haproxy(folder: &std::path::Path, pool: &Address, option: &str) -> Option<Hap
     );
     let file = folder.join(format!("{option}.cfg"));
     std::fs::write(&file, text).unwrap();
-    let child = Program::new("haproxy")
+    let mut haproxy = Program::new("haproxy");
+    haproxy
         .args(["-db", "-f"])
         .arg(&file)
-        .stdin(Stdio::from(OwnedFd::from(listener)))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
+        .stdin(OwnedFd::from(listener));
+    haproxy.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = haproxy.spawn().ok()?;
     Some(Haproxy { child, address })
 }
 
 #[test]
 fn clients_behind_haproxy_are_seen_as_themselves() {
-    let test = "clients_behind_haproxy_are_seen_as_themselves";
     let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(
-        real,
-        "groups = 1\nproxy_protocol_networks = \"127.0.0.8/31\"\n",
-    );
+    let networks = "groups = 1\nproxy_protocol_networks = \"127.0.0.8/31\"\n";
+    let pool = fresh_pool(real, networks);
     for option in ["send-proxy", "send-proxy-v2", "send-proxy-v2-ssl-cn"] {
         let Some(haproxy) = haproxy(real.folder(), &pool.address, option) else {
-            return skipped(test, "haproxy is not installed");
+            return skip("haproxy is not installed");
         };
         let mut client = login(&haproxy.address, &app());
         assert_eq!(client.value("SELECT 1"), "1");
         let id = client.talk().greeting.as_ref().unwrap().connection_id;
         let line = pool.report_of(id).unwrap();
         assert!(line.contains(" client=127.0.0.1:"), "{option}: {line}");
-        let Err(ClientError::Refused(failure)) =
-            Client::connect(&haproxy.address, &Account::new("app", "guess"))
-        else {
-            panic!("a wrong password must not get in")
-        };
-        assert!(!failure.message.contains("127.0.0.9"), "{failure}");
+        let refused = Client::connect(&haproxy.address, &Account::new("app", "guess"));
+        let refused = refused
+            .expect_err("a wrong password must not get in")
+            .to_string();
+        assert!(!refused.contains("127.0.0.9"), "{refused}");
     }
     // Its health checks are no failed logins.
     pool.terminate();
@@ -427,17 +368,13 @@ fn pool_that_tells(real: &Real, version: &str) -> Pool {
 /// A client at 127.0.0.`last`.
 fn at(pool: &Address, last: u8) -> Client {
     let header = format!("PROXY TCP4 127.0.0.{last} 127.0.0.1 7 3306\r\n");
-    login(
-        &front(pool, header.as_bytes(), 100),
-        &Account::new("told", "told"),
-    )
+    let front = front(pool, header.as_bytes(), 100);
+    login(&front, &Account::new("told", "told"))
 }
 
 #[test]
 fn the_server_is_told_where_clients_are() {
-    let Some(real) = pooled(server_that_takes_headers) else {
-        return;
-    };
+    let real = or_return!(pooled(server_that_takes_headers));
     // Each of these accounts is for one address, and so is what it may do.
     for last in [1, 2, 3] {
         real.execute(&[
@@ -466,7 +403,7 @@ fn the_server_is_told_where_clients_are() {
         assert_eq!(other_two.value(host), "127.0.0.2");
         // KILL goes as the backend's account does.
         let running = two.talk().greeting.as_ref().unwrap().connection_id;
-        two.send(&[(Command::Query, b"SELECT SLEEP(60)")]).unwrap();
+        send(&mut two, "SELECT SLEEP(60)");
         let sleeps = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
                       WHERE INFO = 'SELECT SLEEP(60)' AND HOST = '127.0.0.2'";
         crate::metrics::until(|| match real.admin().value(sleeps).as_str() {
@@ -482,20 +419,15 @@ fn the_server_is_told_where_clients_are() {
 /// A server that takes headers, with the account of `pool_that_tells` for all addresses.
 fn server_that_is_told(test: &str) -> Option<Real> {
     let real = server_that_takes_headers(test)?;
-    real.execute(&[
-        "CREATE USER told@'%' IDENTIFIED BY 'told'",
-        "GRANT ALL ON *.* TO told@'%'",
-        "CREATE DATABASE shop",
-        "CREATE TABLE shop.t (a INT)",
-    ]);
+    let sql = "CREATE USER told@'%' IDENTIFIED BY 'told'; GRANT ALL ON *.* TO told@'%'; \
+               CREATE DATABASE shop; CREATE TABLE shop.t (a INT)";
+    real.script(sql);
     Some(real)
 }
 
 #[test]
 fn clients_go_to_the_next_process_with_the_address_that_is_told() {
-    let Some(real) = pooled(server_that_is_told) else {
-        return;
-    };
+    let real = or_return!(pooled(server_that_is_told));
     let old = pool_that_tells(&real, "v2");
     let [mut two, mut three] = [2, 3].map(|last| at(&old.address, last));
     assert_eq!(two.value("SELECT USER()"), "told@127.0.0.2");
@@ -505,12 +437,9 @@ fn clients_go_to_the_next_process_with_the_address_that_is_told() {
     let file = real.folder().join("v2.toml");
     let new = old.succeed(binary(), &["--config", file.to_str().unwrap()]);
     let new = new.unwrap_or_else(|why| panic!("{why}"));
-    let (status, said) = old.wait();
-    assert!(status.success(), "{said}");
-    assert_eq!(
-        three.value("SELECT CONCAT(USER(), COUNT(*)) FROM shop.t"),
-        "told@127.0.0.31"
-    );
+    ended(old);
+    let asked = "SELECT CONCAT(USER(), COUNT(*)) FROM shop.t";
+    assert_eq!(three.value(asked), "told@127.0.0.31");
     three.must("COMMIT");
     for (client, told) in [(&mut two, "told@127.0.0.2"), (&mut three, "told@127.0.0.3")] {
         assert_eq!(client.value("SELECT USER()"), told);
@@ -533,9 +462,7 @@ fn logged_in_from(pool: &Address, address: Ipv4Addr) -> (TcpStream, u8, String) 
 
 #[test]
 fn clients_of_more_addresses_than_can_be_told_are_refused() {
-    let Some(real) = pooled(server_that_is_told) else {
-        return;
-    };
+    let real = or_return!(pooled(server_that_is_told));
     let text = format!(
         "groups = 1\nlisten = [\"127.0.0.1:0\"]\n{FROM_LOOPBACK}[backend]\naddress = \"{}\"\n\
          proxy_protocol = \"v1\"\n[[user]]\nname = \"bare\"\npassword = \"\"\n\
@@ -567,20 +494,15 @@ fn clients_of_more_addresses_than_can_be_told_are_refused() {
 
 #[test]
 fn a_server_that_expects_no_header_is_named_at_start() {
-    let test = "a_server_that_expects_no_header_is_named_at_start";
-    if let Some(real) = server(test) {
+    if let Some(real) = pooled(server) {
         let text = format!(
             "listen = [\"127.0.0.1:0\"]\n[backend]\naddress = \"{}\"\n\
              proxy_protocol = \"v2\"\n[[user]]\nname = \"app\"\npassword = \"app\"\n",
             real.address()
         );
         let file = config_file(real, "unexpected.toml", &text);
-        let output = Program::new(binary())
-            .args(["pool", "--config", file.to_str().unwrap()])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "{said}");
-        assert!(said.contains("proxy_protocol_networks"), "{said}");
+        let ran = onramp(&format!("pool --config {}", file.display()));
+        assert!(!ran.status.success(), "{ran:?}");
+        says(&ran.stderr, "proxy_protocol_networks");
     }
 }

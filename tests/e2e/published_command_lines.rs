@@ -4,6 +4,7 @@
 //! Only what a test cannot have is smaller: rows, seconds, and 1,000 threads of 10,000, which
 //! `ONRAMP_WALLS=1` runs in full. The servers' places are this test's.
 
+use crate::sysbench::count;
 use crate::world::*;
 use std::process::{Command, Output, Stdio};
 
@@ -20,37 +21,14 @@ fn report(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn own_server(test: &str, extra: &[&str]) -> Option<Real> {
-    found(Real::start(extra), test)
-}
-
-/// The number behind a label.
-fn number(report: &str, label: &str) -> u64 {
-    let line = report
-        .lines()
-        .find(|line| line.trim_start().starts_with(label));
-    let line = line.unwrap_or_else(|| panic!("no '{label}': {report}"));
-    let words = line.trim_start()[label.len()..].split_whitespace().next();
-    words
-        .unwrap_or_default()
-        .parse()
-        .unwrap_or_else(|_| panic!("{line}"))
-}
-
 #[test]
 fn the_published_line_of_0_5_runs() {
-    let test = "the_published_line_of_0_5_runs";
     let threads = match std::env::var_os("ONRAMP_WALLS") {
         Some(_) => 10_000,
         None => 1_000,
     };
-    let extra = [
-        "--max-connections=11000",
-        "--thread-handling=pool-of-threads",
-    ];
-    let Some(real) = own_server(test, &[&extra[..], &["--back-log=5000"]].concat()) else {
-        return;
-    };
+    let options = "--max-connections=11000 --thread-handling=pool-of-threads --back-log=5000";
+    let real = or_return!(own(Real::start(&words(options))));
     real.create_user("sbtest", "sbtest");
     real.execute(&["CREATE DATABASE sbtest"]);
     let line = format!(
@@ -66,18 +44,16 @@ fn the_published_line_of_0_5_runs() {
     says(&text, &format!("Number of threads: {threads}\n"));
     let shown = format!("[   1s] threads: {threads}, tps: 0.00, reads: ");
     assert!(text.contains(&shown), "{text}");
-    let reads = number(&text, "read:");
+    let reads = count(&text, "read:");
     assert!(reads >= threads, "every thread has read: {text}");
-    assert_eq!(number(&text, "total:"), reads);
-    assert_eq!(number(&text, "ignored errors:"), 0);
-    assert_eq!(number(&text, "reconnects:"), 0);
+    assert_eq!(count(&text, "total:"), reads);
+    assert_eq!(count(&text, "ignored errors:"), 0);
+    assert_eq!(count(&text, "reconnects:"), 0);
 }
 
 #[test]
 fn the_published_line_of_1_0_runs() {
-    let Some(real) = own_server("the_published_line_of_1_0_runs", &[]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start(&[])));
     real.execute(&["CREATE DATABASE sysbenchtest"]);
     // 200 threads on ten tables prepare more statements than the server has by default; the line
     // ran for its author after he had raised this.
@@ -97,18 +73,15 @@ fn the_published_line_of_1_0_runs() {
     ] {
         assert!(text.contains(part), "'{part}' is missing: {text}");
     }
-    let events = number(&text, "total number of events:");
+    let events = count(&text, "total number of events:");
     assert!(events >= 200, "every thread has run one: {text}");
-    assert_eq!(number(&text, "transactions:"), events, "{text}");
+    assert_eq!(count(&text, "transactions:"), events, "{text}");
     // Ten point selects and four ranges, four writes, BEGIN and COMMIT; a deadlock adds some.
-    let reads = number(&text, "read:");
+    let reads = count(&text, "read:");
     assert!(reads >= 14 * events, "{text}");
-    if number(&text, "ignored errors:") == 0 {
-        assert_eq!(
-            (reads, number(&text, "other:")),
-            (14 * events, 2 * events),
-            "{text}"
-        );
+    if count(&text, "ignored errors:") == 0 {
+        let counts = (reads, count(&text, "other:"));
+        assert_eq!(counts, (14 * events, 2 * events), "{text}");
     }
 }
 
@@ -116,47 +89,26 @@ fn the_published_line_of_1_0_runs() {
 /// their folder. One warehouse is made, run, and found consistent by the scripts' own checks.
 #[test]
 fn sysbench_tpcc_runs_unmodified_and_its_checks_pass() {
-    let test = "sysbench_tpcc_runs_unmodified_and_its_checks_pass";
     let Some(folder) = std::env::var_os("TPCC") else {
-        return skipped(test, "TPCC does not name the folder of sysbench-tpcc");
+        return skip("TPCC does not name the folder of sysbench-tpcc");
     };
-    let options = [
-        "--innodb-flush-log-at-trx-commit=0",
-        "--innodb-log-file-size=256M",
-    ];
-    let Some(real) = own_server(test, &options) else {
-        return;
-    };
+    let options = "--innodb-flush-log-at-trx-commit=0 --innodb-log-file-size=256M";
+    let real = or_return!(own(Real::start(&words(options))));
     real.create_user("sbtest", "sbtest");
     real.execute(&["CREATE DATABASE sbtest"]);
     let tpcc = |command: &str| {
         let mut program = Command::new(binary());
-        program.args([
-            "sysbench",
-            "./tpcc.lua",
-            "--mysql-host=127.0.0.1",
-            "--mysql-user=sbtest",
-        ]);
-        program.args([
-            "--mysql-password=sbtest",
-            "--mysql-db=sbtest",
-            "--tables=1",
-            "--scale=1",
-        ]);
-        program.args([
-            "--threads=4",
-            "--time=3",
-            &format!("--mysql-port={}", real.port()),
-        ]);
+        let line = "sysbench ./tpcc.lua --mysql-host=127.0.0.1 --mysql-user=sbtest \
+                    --mysql-password=sbtest --mysql-db=sbtest --tables=1 --scale=1 \
+                    --threads=4 --time=3 --mysql-port=";
+        program.args(words(&format!("{line}{}", real.port())));
         // Its scripts look for each other in the current folder.
         let program = program.arg(command).current_dir(&folder);
         report(&program.stdin(Stdio::null()).output().unwrap())
     };
     tpcc("prepare");
-    assert!(number(&tpcc("run"), "transactions:") > 0);
+    assert!(count(&tpcc("run"), "transactions:") > 0);
     let checked = tpcc("check");
-    assert!(
-        checked.contains("PASSED") && !checked.contains("FAILED"),
-        "{checked}"
-    );
+    says(&checked, "PASSED");
+    assert!(!checked.contains("FAILED"), "{checked}");
 }

@@ -2,7 +2,9 @@
 
 use crate::bank::bank;
 use crate::cluster::{Pair, console, follow, replica_word};
-use crate::world::{Random, binary, config_file, found, login, pool_from, pooled, says};
+use crate::world::{
+    Random, found, login, on_both, or_return, pool_from, pooled, says, table, words,
+};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -21,10 +23,8 @@ fn catch_up(source: &Real, admin: &mut Client) {
         ),
     };
     let position = source.admin().value(position).replace('\n', "");
-    assert_eq!(
-        admin.value(&format!("SELECT {wait}('{position}', 60)")),
-        "0"
-    );
+    let asked = format!("SELECT {wait}('{position}', 60)");
+    assert_eq!(admin.value(&asked), "0");
 }
 
 /// Makes a replica say its own name in `bank.here`.
@@ -50,20 +50,14 @@ struct Trio {
 
 impl Trio {
     fn start(test: &str, is_mysql: bool) -> Option<Trio> {
-        let common = ["--log-bin=log", "--server-id=3"];
-        let mysql = [
-            "--gtid-mode=ON",
-            "--enforce-gtid-consistency=ON",
-            "--super-read-only=1",
-        ];
         let pair = Pair::start(test, is_mysql)?;
+        let mysql = "--log-bin=log --server-id=3 --gtid-mode=ON --enforce-gtid-consistency=ON \
+                     --super-read-only=1";
         let three = match is_mysql {
-            true => found(Real::start_mysql(&[&common[..], &mysql].concat()), test)?,
-            false => found(
-                Real::start(&[&common[..], &["--read-only=1"]].concat()),
-                test,
-            )?,
+            true => Real::start_mysql(&words(mysql)),
+            false => Real::start(&words("--log-bin=log --server-id=3 --read-only=1")),
         };
+        let three = found(three, test)?;
         follow(&pair.one, &three);
         pair.one.execute(&[
             "CREATE TABLE bank.here (name VARCHAR(9)) ENGINE=InnoDB",
@@ -92,9 +86,8 @@ impl Trio {
             .to_owned();
         for (real, name) in self.servers().into_iter().zip(["one", "two", "three"]) {
             let address = real.address();
-            text.push_str(&format!(
-                "[[server]]\nname = \"{name}\"\naddress = \"{address}\"\n"
-            ));
+            let sql = format!("[[server]]\nname = \"{name}\"\naddress = \"{address}\"\n");
+            text.push_str(&sql);
         }
         text.push_str(&format!(
             "[cluster]\n{cluster}\n\
@@ -102,9 +95,7 @@ impl Trio {
              admin_password = \"admin\"\n\
              [[user]]\nname = \"bank\"\npassword = \"bank\"\n{user}\n"
         ));
-        let file = config_file(&self.pair.one, "reads.toml", &text);
-        let arguments = ["--config", file.to_str().unwrap()];
-        let pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+        let pool = pool_from(&self.pair.one, &text);
         for name in READERS {
             pool.wait_for(&format!("event=server-state message='{name}' is reader"))
                 .unwrap();
@@ -114,9 +105,7 @@ impl Trio {
 }
 
 fn trios() -> impl Iterator<Item = Trio> {
-    [false, true]
-        .into_iter()
-        .filter_map(|is_mysql| pooled(|test| Trio::start(test, is_mysql)))
+    on_both(Trio::start)
 }
 
 const WHERE: &str = "SELECT name FROM here";
@@ -213,7 +202,7 @@ fn plain_reads_go_to_readers_and_all_else_to_the_writer() {
 /// A client writes a number and reads it, each time on another connection of its account if there
 /// are several.
 fn writes_and_reads(pool: &Pool, connections: usize, (who, rounds): (usize, usize)) {
-    let mut clients: Vec<Client> = (0..connections)
+    let mut clients: Vec<_> = (0..connections)
         .map(|_| login(&pool.address, &bank()))
         .collect();
     let id = 100 + who;
@@ -243,21 +232,13 @@ fn a_client_reads_its_own_writes_and_an_account_those_of_all_its_clients() {
             });
             let mut console = console(&pool);
             let rows = console.rows("SELECT name, reads FROM servers").texts();
-            let reads: usize = rows[1..]
-                .iter()
-                .map(|row| row[1].parse::<usize>().unwrap())
-                .sum();
+            let reads = rows[1..].iter().map(|row| row[1].parse::<usize>().unwrap());
+            let reads: usize = reads.sum();
             assert!(reads >= 390, "they were read elsewhere: {rows:?}");
-            for (sql, route) in [
-                (
-                    "SELECT v FROM bank.t WHERE id = 1",
-                    "a reader: it is a read that leaves nothing",
-                ),
-                (
-                    "INSERT INTO bank.t VALUES (2, 2)",
-                    "the writer: it is no single SELECT",
-                ),
-            ] {
+            for [sql, route] in table(
+                "SELECT v FROM bank.t WHERE id = 1 => a reader: it is a read that leaves nothing
+                 INSERT INTO bank.t VALUES (2, 2) => the writer: it is no single SELECT",
+            ) {
                 let Outcome::Done(done) = console.must(&format!("EXPLAIN ROUTE {sql}")) else {
                     panic!("no OK");
                 };
@@ -388,11 +369,8 @@ fn a_read_whose_reader_dies_is_answered_by_the_writer() {
             let sleeping = "SELECT COUNT(*) FROM information_schema.processlist \
                             WHERE info LIKE 'SELECT name%SLEEP(5)%'";
             let mut admins = [trio.pair.two.admin(), trio.three.admin()];
-            let mut count = || {
-                admins
-                    .each_mut()
-                    .map(|admin| admin.value(sleeping).parse().unwrap())
-            };
+            let asks = |admin: &mut Client| admin.value(sleeping).parse().unwrap();
+            let mut count = || admins.each_mut().map(asks);
             let on_three: usize = loop {
                 let [two, three]: [usize; 2] = count();
                 if two + three == 6 {
@@ -423,9 +401,7 @@ fn a_read_whose_reader_dies_is_answered_by_the_writer() {
 /// Clients that have no reader wait for the writer's one backend, and each gets it once.
 #[test]
 fn reads_that_wait_for_the_writer_are_answered() {
-    let Some(pair) = pooled(|test| Pair::start(test, false)) else {
-        return;
-    };
+    let pair = or_return!(pooled(|test| Pair::start(test, false)));
     let text = format!(
         "backends_max = 1\ngroups = 1\n\
          [backend]\nmonitor_user = \"app\"\nmonitor_password = \"app\"\n\
@@ -468,12 +444,10 @@ fn script(pool: &Pool, seed: u64) -> Option<()> {
         let place = usize::try_from(random.below(4)).unwrap();
         let id = base + place;
         let value = random.below(1_000_000);
+        let replace = format!("REPLACE INTO t VALUES ({id}, {value})");
         match random.below(10) {
             0..=2 => {
-                ran(
-                    &mut client,
-                    &format!("REPLACE INTO t VALUES ({id}, {value})"),
-                )?;
+                ran(&mut client, &replace)?;
                 values[place] = Some(value);
             }
             3 => {
@@ -482,17 +456,14 @@ fn script(pool: &Pool, seed: u64) -> Option<()> {
             }
             4 => {
                 ran(&mut client, "BEGIN")?;
-                ran(
-                    &mut client,
-                    &format!("REPLACE INTO t VALUES ({id}, {value})"),
-                )?;
-                match random.below(2) {
-                    0 => ran(&mut client, "ROLLBACK")?,
-                    _ => {
-                        values[place] = Some(value);
-                        ran(&mut client, "COMMIT")?
-                    }
+                ran(&mut client, &replace)?;
+                let end = ["ROLLBACK", "COMMIT"][usize::try_from(random.below(2)).unwrap()];
+                values[place] = if end == "COMMIT" {
+                    Some(value)
+                } else {
+                    values[place]
                 };
+                ran(&mut client, end)?;
             }
             5 => {
                 ran(&mut client, &format!("SET @x = {value}"))?;
@@ -507,10 +478,8 @@ fn script(pool: &Pool, seed: u64) -> Option<()> {
             _ => check(&mut client, id, values[place], (seed, step))?,
         }
     }
-    ran(
-        &mut client,
-        &format!("DELETE FROM t WHERE id BETWEEN {base} AND {}", base + 3),
-    )?;
+    let own = format!("DELETE FROM t WHERE id BETWEEN {base} AND {}", base + 3);
+    ran(&mut client, &own)?;
     Some(())
 }
 
@@ -521,11 +490,8 @@ fn check(client: &mut Client, id: usize, expected: Option<u64>, at: (u64, usize)
     };
     let rows = rows.texts();
     let found = rows.first().map(|row| row[0].clone());
-    assert_eq!(
-        found,
-        expected.map(|v| v.to_string()),
-        "seed and step {at:?}"
-    );
+    let expected = expected.map(|v| v.to_string());
+    assert_eq!(found, expected, "seed and step {at:?}");
     Some(())
 }
 

@@ -131,10 +131,8 @@ fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
     assert!(said.unwrap().contains("event=settings-read"));
     world.write("reload_on_change = true\nwait_ms_max = \"long\"", &users);
     let said = world.pool.wait_for("event=settings-kept").unwrap();
-    says(
-        &said,
-        "reload-changed.toml: line 2, column 15: wait_ms_max: expected a number",
-    );
+    let words = "reload-changed.toml: line 2, column 15: wait_ms_max: expected a number";
+    says(&said, words);
     // It is the last time that it is looked at without being asked.
     world.write("wait_ms_max = 5000", &users);
     world.pool.wait_for("wait_ms_max: 10000 -> 5000").unwrap();
@@ -149,16 +147,14 @@ fn a_limit_that_comes_with_a_reload_counts_who_is_there() {
     let without = user("limited", "x", "");
     let world = World::start(real, "reload-limit.toml", top, &without);
     let account = Account::new("limited", "x");
-    let (mut holder, mut waits) = (
-        login(&world.pool.address, &app()),
-        login(&world.pool.address, &account),
-    );
+    let mut holder = login(&world.pool.address, &app());
+    let mut waits = login(&world.pool.address, &account);
     let mut half = login(&world.pool.address, &account);
     let mut console = world.admin();
     let begin = |console: &mut Client, holder: &mut Client, waits: &mut Client| {
         holder.must(HOLD);
         holder.must("SELECT 1");
-        waits.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+        send(waits, "SELECT 2");
         until(
             || match console.value("SELECT count(*) FROM clients WHERE state = 'waiting'") {
                 count if count == "1" => Ok(()),

@@ -32,9 +32,8 @@ fn what_it_held_is_free(real: &Real, test: &str, reset: impl Fn(&mut Client)) {
         holds.must(HOLD);
         holds.must("UPDATE t SET v = v + 1 WHERE id = 1");
         reset(&mut holds);
-        admin.must(&format!(
-            "SELECT v FROM {test}.t WHERE id = 1 FOR UPDATE NOWAIT"
-        ));
+        let sql = format!("SELECT v FROM {test}.t WHERE id = 1 FOR UPDATE NOWAIT");
+        admin.must(&sql);
         assert_eq!(holds.value("SELECT @@autocommit"), "1");
     }
     assert_eq!(holds.value("SELECT v FROM t"), "0");

@@ -4,10 +4,8 @@
 //! pool that waited for the answer to its SET would write twice.
 
 use crate::world::*;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use testkit::relay::{self, Way};
 use wire::packet::{Frame, HEADER_LEN, frame};
 
 type Pieces = Arc<Mutex<Vec<Vec<u8>>>>;
@@ -21,19 +19,13 @@ struct Watched {
 impl Watched {
     /// A relay in front of a server; its threads end with the connections.
     fn new(real: &Real) -> Watched {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = Address::Tcp(listener.local_addr().unwrap());
-        let (pieces, port) = (Pieces::default(), real.port());
+        let pieces = Pieces::default();
         let seen = pieces.clone();
-        thread::spawn(move || {
-            for from in listener.incoming().map_while(Result::ok) {
-                let Ok(to) = TcpStream::connect(("127.0.0.1", port)) else {
-                    return;
-                };
-                let back = (to.try_clone().unwrap(), from.try_clone().unwrap());
-                let seen = seen.clone();
-                thread::spawn(move || pass(from, to, |piece| keep(&seen, piece)));
-                thread::spawn(move || pass(back.0, back.1, |_| {}));
+        let address = relay::start(tcp(&real.address()), Vec::new(), move |way, _, piece| {
+            if way == Way::ToServer && !piece.is_empty() {
+                seen.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(piece.clone());
             }
         });
         Watched { address, pieces }
@@ -44,24 +36,6 @@ impl Watched {
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         pieces.drain(..).map(|piece| commands(&piece)).collect()
     }
-}
-
-fn keep(seen: &Pieces, piece: &[u8]) {
-    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-    seen.push(piece.to_vec());
-}
-
-/// Passes bytes on, each piece noted before it goes.
-fn pass(mut from: TcpStream, mut to: TcpStream, note: impl Fn(&[u8])) {
-    let _ = to.set_nodelay(true);
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(n @ 1..) = from.read(&mut buffer) {
-        note(&buffer[..n]);
-        if to.write_all(&buffer[..n]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Write);
 }
 
 fn commands(mut piece: &[u8]) -> Vec<Command> {
@@ -95,16 +69,10 @@ fn an_execution_and_what_restores_its_session_are_one_write() {
     for round in 0..10 {
         for (client, id, zone) in &mut clients {
             let value = format!("round {round}");
-            let reply = client
-                .execute(*id, &[Some(value.as_bytes())], false)
-                .unwrap();
-            assert_eq!(reply[0].rows().texts()[0], [&value[..], zone]);
-            let written = watched.take();
-            assert_eq!(
-                written,
-                [[Command::Query, Command::StmtExecute]],
-                "round {round}"
-            );
+            let reply = client.execute(*id, &[Some(value.as_bytes())], false);
+            assert_eq!(reply.unwrap()[0].rows().texts()[0], [&value[..], zone]);
+            let both = [[Command::Query, Command::StmtExecute]];
+            assert_eq!(watched.take(), both, "round {round}");
         }
     }
     // Where nothing has to be restored, the execution is alone.
@@ -120,14 +88,12 @@ fn executions_of_many_clients_share_writes() {
     let text = config(&watched.address, "backends_max = 1\ngroups = 1");
     let file = config_file(real, "share_writes.toml", &text);
     let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
-    let mut clients: Vec<_> = (0..8)
-        .map(|_| {
-            let mut client = login(&pool.address, &app());
-            let id = client.prepare("SELECT ? + 1").id;
-            client.execute(id, &[Some(b"1")], false).unwrap();
-            (client, id)
-        })
-        .collect();
+    let mut clients = [(); 8].map(|()| {
+        let mut client = login(&pool.address, &app());
+        let id = client.prepare("SELECT ? + 1").id;
+        client.execute(id, &[Some(b"1")], false).unwrap();
+        (client, id)
+    });
     watched.take();
     const ROUNDS: usize = 20;
     for round in 0..ROUNDS {
@@ -144,15 +110,10 @@ fn executions_of_many_clients_share_writes() {
     }
     let written = watched.take();
     let all: Vec<Command> = written.concat();
-    assert_eq!(
-        all,
-        vec![Command::StmtExecute; 8 * ROUNDS],
-        "and nothing else"
-    );
-    assert!(
-        written.len() < all.len(),
-        "each execution had a write of its own"
-    );
+    let expected = vec![Command::StmtExecute; 8 * ROUNDS];
+    assert_eq!(all, expected, "and nothing else");
+    let is_less = written.len() < all.len();
+    assert!(is_less, "each execution had a write of its own");
 }
 
 /// Values that only a transaction's backend knows of its client are asked in the write that ends
@@ -160,10 +121,9 @@ fn executions_of_many_clients_share_writes() {
 #[test]
 fn a_transactions_end_and_what_is_asked_of_it_are_one_write() {
     let Some(real) = pooled(server) else { return };
-    real.execute(&[
-        "DROP TABLE IF EXISTS shop.ends",
-        "CREATE TABLE shop.ends (id INT AUTO_INCREMENT PRIMARY KEY)",
-    ]);
+    let sql = "DROP TABLE IF EXISTS shop.ends; \
+               CREATE TABLE shop.ends (id INT AUTO_INCREMENT PRIMARY KEY)";
+    real.script(sql);
     let watched = Watched::new(real);
     let text = config(&watched.address, "backends_max = 1\ngroups = 1");
     let pool = pool_from(real, &text);

@@ -30,27 +30,14 @@ impl Drop for Roles {
 #[must_use]
 fn make_roles(real: &Real, test: &str) -> Roles {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut admin = real.admin();
-    for sql in [
-        "CREATE DATABASE IF NOT EXISTS shop",
-        "CREATE USER IF NOT EXISTS small@'%' IDENTIFIED BY 'small'",
-        "GRANT ALL ON shop.* TO small@'%'",
-    ] {
-        admin.must(sql);
-    }
+    let admin = real.admin();
     let names = [format!("{test}_a"), format!("{test}_b")];
     for role in &names {
-        for sql in [
-            format!("DROP ROLE IF EXISTS {role}"),
-            format!("DROP DATABASE IF EXISTS {role}"),
-            format!("CREATE ROLE {role}"),
-            format!("CREATE DATABASE {role}"),
-            format!("CREATE TABLE {role}.t (v INT)"),
-            format!("GRANT SELECT, INSERT ON {role}.* TO {role}"),
-            format!("GRANT {role} TO small@'%'"),
-        ] {
-            admin.must(&sql);
-        }
+        fresh_schema(real, role);
+        real.script(&format!(
+            "DROP ROLE IF EXISTS {role}; CREATE ROLE {role}; CREATE TABLE {role}.t (v INT); \
+             GRANT SELECT, INSERT ON {role}.* TO {role}; GRANT {role} TO small@'%'"
+        ));
     }
     Roles {
         admin,
@@ -128,7 +115,7 @@ fn a_role_is_not_left_to_others() {
             let mut leaves = login(&pool.address, &small());
             leaves.must("SELECT 1");
             let sql = format!("SET ROLE {test}_a");
-            leaves.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+            send(&mut leaves, &sql);
             drop(leaves);
             let mut other = login(&pool.address, &small());
             let denied = format!("{:?}", other.query(&format!("SELECT v FROM {test}_a.t")));

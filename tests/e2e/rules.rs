@@ -36,42 +36,22 @@ fn a_rejected_digest_is_refused_in_every_form_and_nothing_else_is() {
         let of_prepared = digest_of(&mut console, "SELECT id, ? FROM t");
         let of_both = digest_of(&mut console, "SELECT id FROM t WHERE id = ?; SELECT ?");
         let long = "x".repeat(301);
-        for (text, why) in [
-            ("REJECT DIGEST ''", "expected up to 16 hexadecimal digits"),
-            (
-                "REJECT DIGEST 'ab' FOR 0",
-                "no digest that is known begins with",
-            ),
-            (
-                "ALLOW DIGEST '00000000000000ff'",
-                "there is no rule for digest",
-            ),
-            (
-                &format!("REJECT DIGEST '{digest}' WITH '{long}'"),
-                "at most 300 bytes, got 301",
-            ),
-            (
-                &format!("REJECT DIGEST '{digest}' FOR 0"),
-                "1 to 31536000 seconds, got 0",
-            ),
-            (
-                &format!("LIMIT DIGEST '{digest}' TO 0"),
-                "expected 1 to 100000, got 0",
-            ),
-            (
-                &format!("LIMIT DIGEST '{digest}' TO 100001"),
-                "expected 1 to 100000",
-            ),
-        ] {
-            let said = console.failure(text);
-            assert!(said.message.contains(why), "{text}: {said:?}");
+        let refused = format!(
+            "REJECT DIGEST '' => expected up to 16 hexadecimal digits
+             REJECT DIGEST 'ab' FOR 0 => no digest that is known begins with
+             ALLOW DIGEST '00000000000000ff' => there is no rule for digest
+             REJECT DIGEST '{digest}' WITH '{long}' => at most 300 bytes, got 301
+             REJECT DIGEST '{digest}' FOR 0 => 1 to 31536000 seconds, got 0
+             LIMIT DIGEST '{digest}' TO 0 => expected 1 to 100000, got 0
+             LIMIT DIGEST '{digest}' TO 100001 => expected 1 to 100000"
+        );
+        for [text, why] in table(&refused) {
+            says(&console.failure(text).message, why);
         }
         client.must(HOLD);
         client.must("INSERT INTO t VALUES (7)");
-        console.must(&format!(
-            "REJECT DIGEST '{}' WITH 'ticket 7'",
-            &digest[..12]
-        ));
+        let part = &digest[..12];
+        console.must(&format!("REJECT DIGEST '{part}' WITH 'ticket 7'"));
         let refused = client.failure("SELECT id FROM t WHERE id = 99");
         assert_eq!(refused.code, 9512, "{refused:?}");
         let words = format!("(REJECT DIGEST '{digest}'): ticket 7; nothing was executed");
@@ -127,7 +107,7 @@ fn what_waits_is_refused_when_its_turn_comes() {
         waits.must("SELECT 'queued'");
         let digest = digest_of(&mut console, "SELECT ?");
         holder.must(HOLD);
-        waits.send(&[(Command::Query, b"SELECT 'queued'")]).unwrap();
+        send(&mut waits, "SELECT 'queued'");
         first_row(
             &mut console,
             "SELECT id FROM clients WHERE state = 'waiting'",
@@ -156,9 +136,7 @@ fn a_limited_digest_runs_so_often_at_once_in_all_groups() {
         console.must(&format!("LIMIT DIGEST '{digest}' TO 2"));
         let running = |n: usize| format!("SELECT refused FROM rules WHERE running = {n}");
         for client in &mut clients[..2] {
-            client
-                .send(&[(Command::Query, b"SELECT SLEEP(60)")])
-                .unwrap();
+            send(client, "SELECT SLEEP(60)");
         }
         first_row(&mut console, &running(2));
         for client in &mut clients[2..] {
@@ -176,9 +154,7 @@ fn a_limited_digest_runs_so_often_at_once_in_all_groups() {
         }
         first_row(&mut console, &running(0));
         // One whose client is closed counts no more.
-        clients[0]
-            .send(&[(Command::Query, b"SELECT SLEEP(60)")])
-            .unwrap();
+        send(&mut clients[0], "SELECT SLEEP(60)");
         first_row(&mut console, &running(1));
         console.must(&format!("KILL {id}"));
         first_row(&mut console, &running(0));
@@ -224,23 +200,13 @@ fn a_limit_of_a_user_holds_over_a_reload_until_it_is_taken_back() {
     for real in pooled_servers() {
         let (pool, place) = start(real, "rules-user.toml", "groups = 2");
         let mut console = admin(&place);
-        for (text, why) in [
-            (
-                "SET USER 'nobody' LIMIT clients_max = 1",
-                "no [[user]] named 'nobody'",
-            ),
-            (
-                "SET USER 'app' LIMIT password = 'x'",
-                "expected one of clients_max, ",
-            ),
-            ("SET USER 'app' LIMIT clients_max = 0", "clients_max"),
-            (
-                "SET USER 'app' LIMIT clients_max = many",
-                "expected a number from 1",
-            ),
-        ] {
-            let said = console.failure(text);
-            assert!(said.message.contains(why), "{text}: {said:?}");
+        for [text, why] in table(
+            "SET USER 'nobody' LIMIT clients_max = 1 => no [[user]] named 'nobody'
+             SET USER 'app' LIMIT password = 'x' => expected one of clients_max,
+             SET USER 'app' LIMIT clients_max = 0 => clients_max
+             SET USER 'app' LIMIT clients_max = many => expected a number from 1",
+        ) {
+            says(&console.failure(text).message, why);
         }
         let _first = login(&pool.address, &app());
         console.must("SET USER 'app' LIMIT clients_max = 1");
@@ -276,10 +242,8 @@ fn commands_come_over_http_with_the_token_and_the_header_alone() {
     for real in pooled_servers() {
         let token = real.folder().join("http.token");
         std::fs::write(&token, "0123456789abcdef\n").unwrap();
-        let extra = format!(
-            "http = \"127.0.0.1:0\"\nhttp_token_file = \"{}\"",
-            token.display()
-        );
+        let token = format!("http_token_file = \"{}\"", token.display());
+        let extra = format!("http = \"127.0.0.1:0\"\n{token}");
         let (pool, console) = start(real, "rules-http.toml", &extra);
         let place = place_of(&pool);
         let mut console = admin(&console);
@@ -287,10 +251,8 @@ fn commands_come_over_http_with_the_token_and_the_header_alone() {
         client.must("SELECT 'x'");
         let digest = digest_of(&mut console, "SELECT ?");
         let reject = format!("REJECT DIGEST '{digest}' FOR 600");
-        let (header, bearer) = (
-            "X-Onramp: 1\r\n",
-            "Authorization: Bearer 0123456789abcdef\r\n",
-        );
+        let header = "X-Onramp: 1\r\n";
+        let bearer = "Authorization: Bearer 0123456789abcdef\r\n";
         let wrong = "Authorization: Bearer 0123456789abcdeg\r\n";
         for (headers, status) in [
             (bearer.to_owned(), 403),
@@ -305,19 +267,16 @@ fn commands_come_over_http_with_the_token_and_the_header_alone() {
         let headers = format!("{header}{bearer}");
         let (status, said) = post(&place, &headers, &reject);
         assert_eq!(status, 200, "{said}");
-        says(
-            &said,
-            &format!("statements of digest {digest} get error 9512"),
-        );
+        let words = format!("statements of digest {digest} get error 9512");
+        says(&said, &words);
         assert_eq!(client.failure("SELECT 'x'").code, 9512);
-        says(
-            &pool.wait_for("'http' has said REJECT DIGEST").unwrap(),
-            "event=console-command",
-        );
-        for (text, why) in [
+        let said = pool.wait_for("'http' has said REJECT DIGEST").unwrap();
+        says(&said, "event=console-command");
+        let refused = [
             ("SHOW RULES", "expected a command"),
             ("KILL 77", "Unknown thread"),
-        ] {
+        ];
+        for (text, why) in refused {
             let (status, said) = post(&place, &headers, text);
             assert_eq!(status, 400, "{said}");
             says(&said, why);

@@ -27,14 +27,13 @@ fn stage(test: &str) -> Option<&'static Real> {
 }
 
 /// A pool in front of `real`: these settings, and these lines for its only user.
-fn pool(real: &Real, test: &str, settings: &str, user: &str) -> Pool {
+fn pool(real: &Real, settings: &str, user: &str) -> Pool {
     let text = format!(
         "{settings}\n[backend]\naddress = \"{}\"\n\
          [[user]]\nname = \"app\"\npassword = \"app\"\n{user}\n",
         real.address()
     );
-    let file = crate::world::config_file(real, &format!("{test}.toml"), &text);
-    Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap_or_else(|e| panic!("{e}"))
+    pool_from(real, &text)
 }
 
 fn client(pool: &Pool, test: &str) -> Client {
@@ -54,7 +53,7 @@ fn high_priority_goes_first_and_tickets_bound_it() {
     let test = "high_priority_goes_first_and_tickets_bound_it";
     let Some(real) = stage(test) else { return };
     let settings = "backends_max = 1\ngroups = 1\nprio_kickup_ms = 60000";
-    let pool = pool(real, test, settings, "high_prio_tickets = 1");
+    let pool = pool(real, settings, "high_prio_tickets = 1");
     let mut holder = client(&pool, test);
     let mut low = client(&pool, test);
     let mut high = client(&pool, test);
@@ -89,7 +88,7 @@ fn who_waited_for_long_enough_is_kicked_up() {
     let test = "who_waited_for_long_enough_is_kicked_up";
     let Some(real) = stage(test) else { return };
     let settings = "backends_max = 1\ngroups = 1\nprio_kickup_ms = 1";
-    let pool = pool(real, test, settings, "");
+    let pool = pool(real, settings, "");
     let (mut holder, mut low) = (client(&pool, test), client(&pool, test));
     let mut high = client(&pool, test);
     high.must("SET SESSION onramp_priority := 'HIGH'");
@@ -120,7 +119,7 @@ fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
             "backends_max = 8\ngroups = 1\noversubscribe = 0\nstall_ms_max = 5\n\
              high_prio_mode = \"{mode}\""
         );
-        let pool = pool(real, test, &settings, "");
+        let pool = pool(real, &settings, "");
         let mut holder = client(&pool, test);
         let mut admin = client(&pool, test);
         admin.must("SET onramp_priority = 'high'");
@@ -146,13 +145,10 @@ fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
 /// The packet that says "proven" stands in front of the error, and counts in its number.
 #[test]
 fn a_client_too_many_hears_so_behind_the_proof_of_caching_sha2_password() {
-    let test = "a_client_too_many_hears_so_behind_the_proof";
-    let Some(real) = stage("too_many_proven") else {
-        return;
-    };
+    let real = or_return!(stage("too_many_proven"));
     let settings = "backends_max = 1\ngroups = 1";
     let user = "clients_max = 1\nauth = \"caching_sha2_password\"";
-    let pool = pool(real, test, settings, user);
+    let pool = pool(real, settings, user);
     let _first = client(&pool, "too_many_proven");
     let second = Client::connect(&pool.address, &Account::new("app", "app"));
     let error = second.expect_err("one is the limit").to_string();
@@ -161,12 +157,9 @@ fn a_client_too_many_hears_so_behind_the_proof_of_caching_sha2_password() {
 
 #[test]
 fn a_user_has_no_more_clients_and_waiting_statements_than_it_may() {
-    let test = "a_user_has_no_more_clients_and_waiting_statements_than_it_may";
-    let Some(real) = stage("too_many_of_a_user") else {
-        return;
-    };
+    let real = or_return!(stage("too_many_of_a_user"));
     let settings = "backends_max = 1\ngroups = 1";
-    let pool = pool(real, test, settings, "clients_max = 3\nwaiting_max = 1");
+    let pool = pool(real, settings, "clients_max = 3\nwaiting_max = 1");
     let mut clients: Vec<Client> = (0..3)
         .map(|_| client(&pool, "too_many_of_a_user"))
         .collect();
@@ -195,13 +188,11 @@ fn full_queues_refuse_early_with_a_number_for_each_bound() {
     let test = "full_queues_refuse_early_with_a_number_for_each_bound";
     let Some(real) = stage(test) else { return };
     let settings = "backends_max = 1\ngroups = 1\nwaiting_max = 2\nwaiting_bytes_max = 1048576";
-    let pool = pool(real, test, settings, "");
+    let pool = pool(real, settings, "");
     let mut clients: Vec<Client> = (0..4).map(|_| client(&pool, test)).collect();
     clients[0].must(HOLD);
-    let long = format!(
-        "INSERT INTO log (who) VALUES ('long') /* {} */",
-        "x".repeat(700_000)
-    );
+    let filler = "x".repeat(700_000);
+    let long = format!("INSERT INTO log (who) VALUES ('long') /* {filler} */");
     send(&mut clients[1], &long);
     pool.wait_for_census("waiting: 1,").unwrap();
     let (code, words) = failure_of(&clients[2].query(&long).unwrap());
@@ -225,7 +216,7 @@ fn statements_and_transactions_end_at_their_users_limits() {
     let Some(real) = stage(test) else { return };
     let settings = "backends_max = 4\ngroups = 1";
     let user = "statement_ms_max = 1500\ntransaction_ms_max = 300";
-    let pool = pool(real, test, settings, user);
+    let pool = pool(real, settings, user);
     let mut slow = client(&pool, test);
     let (code, words) = failure_of(&slow.query("SELECT SLEEP(60)").unwrap());
     assert_eq!(code, 3024, "{words}");
@@ -239,10 +230,8 @@ fn statements_and_transactions_end_at_their_users_limits() {
     // Waits for the row until the transaction is rolled back, which its time limit does.
     let mut next = real.admin();
     next.must(&format!("UPDATE {test}.pair SET n = n + 1 WHERE id = 1"));
-    assert_eq!(
-        next.value(&format!("SELECT n FROM {test}.pair WHERE id = 1")),
-        "1"
-    );
+    let asked = format!("SELECT n FROM {test}.pair WHERE id = 1");
+    assert_eq!(next.value(&asked), "1");
     match forgetful.wait() {
         Ok(Happened::Refused(failure)) => assert_eq!(failure.code, 9506),
         other => panic!("{other:?}"),
@@ -258,7 +247,7 @@ fn statements_and_transactions_end_at_their_users_limits() {
 fn nobody_is_let_in_while_memory_is_short() {
     let test = "nobody_is_let_in_while_memory_is_short";
     let Some(real) = stage(test) else { return };
-    let pool = pool(real, test, "memory_bytes_max = 1048576", "");
+    let pool = pool(real, "memory_bytes_max = 1048576", "");
     let refused = Client::connect(&pool.address, &Account::new("app", "app"));
     let error = refused.expect_err("a mebibyte is too little").to_string();
     says(&error, "1041");
@@ -267,14 +256,10 @@ fn nobody_is_let_in_while_memory_is_short() {
 
 #[test]
 fn idle_backends_are_closed_down_to_the_minimum() {
-    let test = "idle_backends_are_closed_down_to_the_minimum";
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let settings = "backends_max = 4\ngroups = 1\nbackends_min = 1\nbackend_idle_ms_max = 1\n\
                     backends_reserved = 0";
-    let pool = pool(&real, test, settings, "");
+    let pool = pool(&real, settings, "");
     let mut clients: Vec<Client> = (0..4)
         .map(|_| login(&pool.address, &Account::new("app", "app")))
         .collect();
@@ -300,7 +285,7 @@ fn the_pool_looks_for_the_number_of_statements_at_once() {
     // Statements that are pipelined on others do not wait.
     let settings = "backends_max = 16\ngroups = 1\npipeline_max = 1\noversubscribe = \"auto\"\n\
         http = \"127.0.0.1:0\"";
-    let pool = pool(real, test, settings, "");
+    let pool = pool(real, settings, "");
     let place = place_of(&pool);
     let begun = figures(&place)["onramp_pool_running_max"];
     let done = AtomicBool::new(false);

@@ -52,15 +52,10 @@ fn insert_tags(
 
 #[test]
 fn a_killed_servers_statements_are_reported_and_never_repeated() {
-    let Some(mut real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
-    real.execute(&[
-        "SET GLOBAL innodb_flush_log_at_trx_commit = 1",
-        "CREATE DATABASE faults",
-        "CREATE TABLE faults.t (tag VARCHAR(40)) ENGINE=InnoDB",
-    ]);
+    let mut real = or_return!(pooled(own_server));
+    let sql = "SET GLOBAL innodb_flush_log_at_trx_commit = 1; CREATE DATABASE faults; \
+               CREATE TABLE faults.t (tag VARCHAR(40)) ENGINE=InnoDB";
+    real.script(sql);
     let pool = start_pool_for_app(&real);
     let address = &pool.address;
     let (phase, inserted) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -122,14 +117,8 @@ fn start_pool_for_app(real: &testkit::real::Real) -> testkit::onramp::Pool {
 
 #[test]
 fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
-    let Some(mut real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
-    real.execute(&[
-        "CREATE DATABASE faults",
-        "CREATE TABLE faults.t (v INT) ENGINE=InnoDB",
-    ]);
+    let mut real = or_return!(pooled(own_server));
+    real.script("CREATE DATABASE faults; CREATE TABLE faults.t (v INT) ENGINE=InnoDB");
     let pool = start_pool_for_app(&real);
     let address = &pool.address;
     let mut inside = login(address, &app().schema("faults"));
@@ -156,10 +145,7 @@ fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
 
 #[test]
 fn a_server_that_is_away_is_waited_for_within_a_limit() {
-    let Some(mut real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let mut real = or_return!(pooled(own_server));
     let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1\nwait_ms_max = 300");
     let mut client = login(&pool.address, &Account::new("app", "app"));
     assert_eq!(client.value("SELECT 1"), "1");
@@ -196,10 +182,7 @@ fn a_server_that_is_away_is_waited_for_within_a_limit() {
 /// A server that takes connections and says nothing is named in the error of who waits for one.
 #[test]
 fn a_server_that_does_not_answer_is_named_in_the_error() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 300";
     let pool = fresh_pool(&real, settings);
     let mut holds = login(&pool.address, &Account::new("app", "app"));
@@ -208,7 +191,7 @@ fn a_server_that_does_not_answer_is_named_in_the_error() {
     holds.must("SELECT 1");
     real.suspend();
     // Where there is a free connection still, the statement goes there and is never answered.
-    waits.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+    send(&mut waits, "SELECT 2");
     let mut dials = login(&pool.address, &Account::new("app", "app"));
     let failure = dials.failure("SELECT 3");
     real.resume();

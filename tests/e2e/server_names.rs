@@ -9,8 +9,8 @@ const NAME: &str = "db.onramp.test";
 /// The rest of the line is run where this file is `/etc/hosts`.
 const OWN_HOSTS: &str = r#"mount --bind "$1" /etc/hosts && shift && exec "$@""#;
 
-fn can(test: &str) -> bool {
-    is_root(test) && has(test, &["unshare", "mount"])
+fn can() -> bool {
+    is_root() && has(&["unshare", "mount"])
 }
 
 /// Lets the name mean these addresses.
@@ -42,14 +42,10 @@ fn hosts_of(real: &Real) -> PathBuf {
 
 #[test]
 fn a_name_that_means_nothing_is_waited_for_and_its_addresses_are_all_tried() {
-    let test = "a_name_that_means_nothing_is_waited_for_and_its_addresses_are_all_tried";
-    if !can(test) {
+    if !can() {
         return;
     }
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let hosts = hosts_of(&real);
     let waiting = format!("waiting for the server: cannot look up {NAME}");
     let pool = start(&real, &hosts, real.port(), &waiting);
@@ -58,27 +54,19 @@ fn a_name_that_means_nothing_is_waited_for_and_its_addresses_are_all_tried() {
     pool.wait_for("listening on").unwrap();
     let mut client = login(&pool.address, &app());
     assert_eq!(client.value("SELECT 1"), "1");
-    assert_eq!(
-        client.value("SELECT COUNT(*) FROM information_schema.processlist"),
-        "2"
-    );
+    let asked = "SELECT COUNT(*) FROM information_schema.processlist";
+    assert_eq!(client.value(asked), "2");
 }
 
 #[test]
 fn a_server_that_moves_is_followed_by_its_name() {
-    let test = "a_server_that_moves_is_followed_by_its_name";
-    if !can(test) {
+    if !can() {
         return;
     }
-    let Some(mut old) = own_server(test) else {
-        return;
-    };
+    let mut old = or_return!(pooled(own_server));
     let port = format!("--port={}", old.port());
-    let Some(new) = found(Real::start(&["--bind-address=127.0.0.2", &port]), test) else {
-        return;
-    };
+    let new = or_return!(own(Real::start(&["--bind-address=127.0.0.2", &port])));
     for (real, who) in [(&old, "old"), (&new, "new")] {
-        real.create_user("app", "app");
         let fill = format!("INSERT INTO place.t VALUES ('{who}')");
         real.execute(&[
             "CREATE DATABASE place",

@@ -8,10 +8,7 @@ use std::collections::BTreeSet;
 /// each, whatever has to be restored in front.
 #[test]
 fn each_write_tells_its_gtid() {
-    let Some(real) = pooled(mysql_with_gtids) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(mysql_with_gtids));
     real.admin().must("CREATE DATABASE s1");
     real.admin().must("CREATE DATABASE s2");
     let pool = fresh_pool(&real, "backends_max = 1\ngroups = 1");

@@ -12,8 +12,7 @@ const LOGINS_MAX: usize = 2000;
 
 fn pool(real: &Real) -> Pool {
     let extra = format!("groups = {GROUPS}\nbackends_max = {GROUPS}");
-    let file = config_file(real, "sharing.toml", &config(&real.address(), &extra));
-    Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap_or_else(|e| panic!("{e}"))
+    pool_from(real, &config(&real.address(), &extra))
 }
 
 /// Clients of each group, as many as wanted; more are sent away again.
@@ -39,10 +38,7 @@ const ALL_CHECKED_OUT: &str = "backends_dialling: 0, backends_idle: 0, backends_
 
 #[test]
 fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let pool = pool(&real);
     let mut wanted = [1; GROUPS];
     wanted[3] = GROUPS;
@@ -65,7 +61,7 @@ fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
     assert!(connected <= GROUPS + 2, "{connected} connections");
     // A transaction is never taken away: the others wait.
     for other in &mut others {
-        other.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+        send(other, "SELECT 2");
     }
     pool.wait_for_census("waiting: 7,").unwrap();
     for borrower in &mut borrowers[1..] {
@@ -82,10 +78,7 @@ fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
 
 #[test]
 fn a_borrower_is_served_when_nobody_else_needs_what_it_gave_back() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(own_server));
     let pool = pool(&real);
     let mut wanted = [0; GROUPS];
     (wanted[1], wanted[6]) = (GROUPS, GROUPS);
@@ -97,7 +90,7 @@ fn a_borrower_is_served_when_nobody_else_needs_what_it_gave_back() {
             client.must("SELECT 1");
         }
         for client in &mut second {
-            client.send(&[(Command::Query, HOLD.as_bytes())]).unwrap();
+            send(client, HOLD);
         }
         pool.wait_for_census("waiting: 8,").unwrap();
         for client in &mut first {

@@ -9,8 +9,8 @@ use testkit::real::await_blocked;
 use wire::capabilities::LOCAL_FILES;
 
 /// The cable, or `None`, said on stderr, where there can be none.
-pub(crate) fn cable(test: &str) -> Option<Link> {
-    (is_root(test) && has(test, &Link::NEEDS)).then(|| Link::new().unwrap())
+pub(crate) fn cable() -> Option<Link> {
+    (is_root() && has(&Link::NEEDS)).then(|| Link::new().unwrap())
 }
 
 /// A server on the far host, and a pool on the near one with a Unix socket for the test.
@@ -21,23 +21,18 @@ struct Apart {
     address: Address,
 }
 
-fn apart(test: &str, extra: &str) -> Option<Apart> {
-    let link = cable(test)?;
+fn apart(extra: &str) -> Option<Apart> {
+    let link = cable()?;
     let enter = link.enter(Host::Far);
     let started = Real::start_behind(&enter.each_ref().map(String::as_str), &["--bind-address=*"]);
-    let real = found(started, test)?;
-    real.create_user("app", "app");
+    let real = own(started)?;
     real.execute(&["CREATE DATABASE far", "CREATE TABLE far.t (v INT)"]);
     let server = Address::parse(&format!("{}:{}", Link::FAR, real.port())).unwrap();
     let socket = real.folder().join("pool.sock");
     let file = config_file(&real, "far.toml", &config(&server, extra));
     let enter = link.enter(Host::Near);
-    let arguments = [
-        "--config",
-        file.to_str().unwrap(),
-        "--listen",
-        socket.to_str().unwrap(),
-    ];
+    let (config, listen) = (file.to_str().unwrap(), socket.to_str().unwrap());
+    let arguments = ["--config", config, "--listen", listen];
     let pool = Pool::start_behind(&enter.each_ref().map(String::as_str), binary(), &arguments);
     Some(Apart {
         link,
@@ -51,15 +46,10 @@ const SOON: &str = "backends_max = 4\ngroups = 1\nbackend_silence_s_max = 3\n";
 
 #[test]
 fn a_statement_whose_server_falls_silent_ends_with_the_truth() {
-    let test = "a_statement_whose_server_falls_silent_ends_with_the_truth";
-    let Some(apart) = apart(test, SOON) else {
-        return;
-    };
+    let apart = or_return!(apart(SOON));
     // Nothing is on its way to the server: only a question of the kernel's finds out.
     let mut waits = login(&apart.address, &app());
-    waits
-        .send(&[(wire::command::Command::Query, b"SELECT SLEEP(1000)")])
-        .unwrap();
+    send(&mut waits, "SELECT SLEEP(1000)");
     await_blocked(&mut apart.real.admin(), &waits, "SELECT SLEEP(1000)");
     // Something is on its way: the kernel does not ask.
     let mut inside = login(&apart.address, &app().schema("far"));
@@ -105,11 +95,8 @@ fn ask_until_refused(client: &mut Client, code: u16) -> String {
 
 #[test]
 fn a_server_that_is_known_to_be_gone_is_not_waited_for() {
-    let test = "a_server_that_is_known_to_be_gone_is_not_waited_for";
     let limits = "server_down_fail_ms = 300\ndial_ms_max = 2000\nwait_ms_max = 600000\n";
-    let Some(apart) = apart(test, &format!("{SOON}{limits}")) else {
-        return;
-    };
+    let apart = or_return!(apart(&format!("{SOON}{limits}")));
     let mut client = login(&apart.address, &app());
     assert_eq!(client.value("SELECT 1"), "1");
     apart.link.cut(Lost::Both);
@@ -132,10 +119,7 @@ fn a_server_that_is_known_to_be_gone_is_not_waited_for() {
 
 #[test]
 fn a_server_that_computes_for_long_is_left_alone() {
-    let test = "a_server_that_computes_for_long_is_left_alone";
-    let Some(apart) = apart(test, SOON) else {
-        return;
-    };
+    let apart = or_return!(apart(SOON));
     let account = app().schema("far").with(LOCAL_FILES);
     let mut client = login(&apart.address, &account);
     assert_eq!(client.value("SELECT SLEEP(7)"), "0");
@@ -160,17 +144,11 @@ fn a_server_that_computes_for_long_is_left_alone() {
 
 #[test]
 fn a_client_whose_host_is_gone_gives_its_locks_back() {
-    let test = "a_client_whose_host_is_gone_gives_its_locks_back";
-    let Some(link) = pooled(cable) else { return };
-    let Some(real) = crate::world::own_server(test) else {
-        return;
-    };
-    real.create_user("app", "app");
-    real.execute(&[
-        "CREATE DATABASE near",
-        "CREATE TABLE near.t (v INT PRIMARY KEY) ENGINE=InnoDB",
-        "INSERT INTO near.t VALUES (1), (2)",
-    ]);
+    let Some(link) = cable() else { return };
+    let real = or_return!(pooled(own_server));
+    let sql = "CREATE DATABASE near; CREATE TABLE near.t (v INT PRIMARY KEY) ENGINE=InnoDB; \
+               INSERT INTO near.t VALUES (1), (2)";
+    real.script(sql);
     let port = testkit::onramp::free_port();
     let listen = format!("{}:{port}", Link::NEAR);
     let extra = format!("backends_max = 4\ngroups = 1\nclient_silence_s_max = 3\n{TRAIL}");
@@ -192,9 +170,7 @@ fn a_client_whose_host_is_gone_gives_its_locks_back() {
     let held = "SELECT GET_LOCK('cable', 100)";
     let mut other = login(&real.socket(), &account);
     assert_eq!(other.value(held), "1");
-    answered
-        .send(&[(wire::command::Command::Query, held.as_bytes())])
-        .unwrap();
+    send(&mut answered, held);
     await_blocked(&mut real.admin(), &answered, held);
     link.cut(Lost::Both);
     other.must("DO RELEASE_LOCK('cable')");

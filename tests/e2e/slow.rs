@@ -4,6 +4,7 @@ use crate::audit::{TRAIL, end, id};
 use crate::metrics::until;
 use crate::walls::{has, is_root, small_disk};
 use crate::world::*;
+use testkit::reply::Rows;
 use wire::capabilities::{COMPRESS, DEPRECATE_EOF};
 
 /// A reply of about 20 MB, more than all buffers between a server and a client, no two rows of
@@ -11,6 +12,9 @@ use wire::capabilities::{COMPRESS, DEPRECATE_EOF};
 const LONG: &str = "WITH RECURSIVE n(i) AS \
     (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 160) \
     SELECT i, REPEAT(CONCAT(CHAR(97 + i % 26), i), 40000) FROM n";
+
+/// Words about a closed reader that has its backend still.
+const KEEPS: &str = "it keeps a backend for its transaction or a pin";
 
 /// A number in a census.
 fn number(census: &str, name: &str) -> usize {
@@ -29,17 +33,40 @@ fn slow_clients(way: &Address, count: usize) -> Vec<Client> {
             _ => account.without(DEPRECATE_EOF),
         };
         let mut client = login(way, &account);
-        client.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+        send(&mut client, LONG);
         client
     });
     clients.collect()
 }
 
 fn pool_of(real: &Real, extra: &str) -> Pool {
-    fresh_pool(
-        real,
-        &format!("groups = 1\nslow_backends_percent_max = 50\n{extra}"),
-    )
+    let first = "groups = 1\nslow_backends_percent_max = 50";
+    fresh_pool(real, &format!("{first}\n{extra}"))
+}
+
+fn many(pool: &Pool, count: usize) -> Vec<Client> {
+    let open = |_| login(&pool.address, &app());
+    (0..count).map(open).collect()
+}
+
+/// A client whose short statements are served, so often.
+fn has_a_place(pool: &Pool, times: usize) -> Client {
+    let mut quick = login(&pool.address, &app());
+    for _ in 0..times {
+        assert_eq!(quick.value("SELECT 'a place'"), "a place");
+    }
+    quick
+}
+
+/// Takes a long reply, which is what the server itself answers.
+fn takes_all(client: &mut Client, expected: &Rows) {
+    let outcome = client.receive().unwrap().pop().unwrap();
+    assert!(outcome.rows().rows == expected.rows, "something else");
+}
+
+fn await_empty_spool(pool: &Pool) {
+    let empty = "spooled_clients: 0, spooled_bytes: 0,";
+    pool.wait_for_census(empty).unwrap();
 }
 
 #[test]
@@ -50,28 +77,19 @@ fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
         let mut slow = slow_clients(&pool.address, 9);
         // Each is in its reply: those behind the fourth have a backend that another one left.
         assert!(slow.iter().all(|client| client.await_answer().unwrap()));
-        let mut quick = login(&pool.address, &app());
-        for _ in 0..20 {
-            assert_eq!(quick.value("SELECT 'a place'"), "a place");
-        }
+        let _quick = has_a_place(&pool, 20);
         // While somebody waited, no more than two stayed where they were.
         let census = pool.wait_for_census("clients: 10,").unwrap();
         assert!(number(&census, "spooled") > 0, "{census}");
         assert!(number(&census, "slow_readers") < 4, "{census}");
         let report = pool.report_of(slow[0].talk().greeting.as_ref().unwrap().connection_id);
         assert!(report.unwrap().contains("has taken nothing for"));
-        for (number, client) in slow.iter_mut().enumerate() {
-            let outcome = client.receive().unwrap().pop().unwrap();
-            let got = outcome.rows();
-            assert!(
-                got.rows == expected.rows,
-                "client {number} got something else"
-            );
+        for client in &mut slow {
+            takes_all(client, &expected);
             // What it says next is answered.
             assert_eq!(client.value("SELECT 'next'"), "next");
         }
-        pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
-            .unwrap();
+        await_empty_spool(&pool);
     }
 }
 
@@ -87,8 +105,7 @@ fn all_but_long_statements_have_the_reserve_beside_slow_readers() {
             let asked = format!("SELECT {number} + 1");
             assert_eq!(quick.value(&asked), (number + 1).to_string());
         }
-        let open = |_| login(&pool.address, &app());
-        let mut slow: Vec<Client> = (0..7).map(open).collect();
+        let mut slow = many(&pool, 7);
         for client in &mut slow {
             client.must(HOLD);
             begin(client, LONG);
@@ -107,10 +124,9 @@ fn all_but_long_statements_have_the_reserve_beside_slow_readers() {
 /// Forty clients that do not read, on eight backends. Few have one before their text is known to be
 /// long; one a second has one later.
 fn forty_long(pool: &Pool) -> Vec<Client> {
-    let open = |_| login(&pool.address, &app());
-    let mut slow: Vec<Client> = (0..40).map(open).collect();
+    let mut slow = many(pool, 40);
     for client in &mut slow {
-        client.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+        send(client, LONG);
     }
     slow
 }
@@ -139,11 +155,8 @@ fn without_a_spool_writers_do_not_wait_behind_slow_readers() {
             }
         };
         write(20);
-        assert_eq!(
-            writer.value("SELECT n FROM shop.slow_writes"),
-            "40",
-            "each once"
-        );
+        let asked = "SELECT n FROM shop.slow_writes";
+        assert_eq!(writer.value(asked), "40", "each once");
         // Those that ran before their text was known to be long, and are too many, are closed.
         let census = until(|| {
             let census = pool.wait_for_census("slow_closed: ").unwrap();
@@ -163,9 +176,8 @@ fn a_text_that_is_new_does_not_wait_behind_long_ones() {
         let expected = login(&real.address(), &app()).rows(LONG);
         let bounds = "backends_max = 8\nwait_ms_max = 60000\nslow_reader_ms_max = 600000";
         let pool = pool_of(real, bounds);
-        let open = |_| login(&pool.address, &app());
-        let mut quick = open(0);
-        let mut keepers: Vec<Client> = (0..4).map(open).collect();
+        let mut quick = login(&pool.address, &app());
+        let mut keepers = many(&pool, 4);
         for client in &mut keepers {
             client.must(HOLD);
             begin(client, LONG);
@@ -173,9 +185,9 @@ fn a_text_that_is_new_does_not_wait_behind_long_ones() {
         pool.wait_for_census(" slow_readers: 4,").unwrap();
         // The last of them is slow, and counts, once it has held up its backend for a moment.
         quick.must("SELECT SLEEP(0.1)");
-        let mut long: Vec<Client> = (0..6).map(open).collect();
+        let mut long = many(&pool, 6);
         for client in &mut long {
-            client.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+            send(client, LONG);
         }
         pool.wait_for_census(" waiting: 6,").unwrap();
         for number in 0..5 {
@@ -185,8 +197,7 @@ fn a_text_that_is_new_does_not_wait_behind_long_ones() {
         pool.wait_for_census(" waiting: 6,").unwrap();
         drop(keepers);
         for mut client in long {
-            let outcome = client.receive().unwrap().pop().unwrap();
-            assert!(outcome.rows().rows == expected.rows, "something else");
+            takes_all(&mut client, &expected);
         }
     }
 }
@@ -197,13 +208,11 @@ fn a_text_that_is_new_does_not_wait_behind_long_ones() {
 fn a_clients_first_statement_does_not_wait_behind_unknown_ones_before_it() {
     for real in pooled_servers() {
         let pool = pool_of(real, "backends_max = 8\nspool_bytes_max = 0");
-        let open = |_| login(&pool.address, &app());
-        let mut slow: Vec<Client> = (0..40).map(open).collect();
-        let mut new = open(0);
+        let (mut slow, mut new) = (many(&pool, 40), login(&pool.address, &app()));
         for (number, client) in slow.iter_mut().enumerate() {
             (number == 25).then(|| send(&mut new, "SELECT 'new' AS text_40"));
             let text = LONG.replace("SELECT i,", &format!("SELECT i AS text_{number},"));
-            client.send(&[(Command::Query, text.as_bytes())]).unwrap();
+            send(client, &text);
         }
         assert_eq!(new.receive().unwrap()[0].rows().rows.len(), 1);
         let census = pool.wait_for_census(" waiting: ").unwrap();
@@ -217,13 +226,9 @@ fn where_the_spool_is_full_the_slowest_reader_goes() {
     let bounds = "backends_max = 4\nspool_bytes_max = 1048576\nslow_reader_ms_max = 100";
     let pool = pool_of(real, &format!("{bounds}\n{TRAIL}"));
     let slow = slow_clients(&pool.address, 9);
-    let mut quick = login(&pool.address, &app());
-    for _ in 0..20 {
-        assert_eq!(quick.value("SELECT 'a place'"), "a place");
-    }
-    let said = pool
-        .wait_for("closed: it has taken nothing of its reply for")
-        .unwrap();
+    let _quick = has_a_place(&pool, 20);
+    let closed = "closed: it has taken nothing of its reply for";
+    let said = pool.wait_for(closed).unwrap();
     says(&said, "the spool (spool_bytes_max) has no room");
     let culprit = slow.iter().find(|client| said.contains(&named(client)));
     assert_eq!(end(&pool, id(culprit.unwrap())), "reader-closed");
@@ -231,15 +236,13 @@ fn where_the_spool_is_full_the_slowest_reader_goes() {
     let used = number(&census, "spooled_bytes");
     assert!(used <= (1 << 20) + (1 << 18), "{census}");
     drop(slow);
-    pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
-        .unwrap();
+    await_empty_spool(&pool);
 }
 
 #[test]
 fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
-    let test = "where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all";
     let Some(real) = pooled(server) else { return };
-    if !is_root(test) || !has(test, &["unshare", "mount"]) {
+    if !is_root() || !has(&["unshare", "mount"]) {
         return;
     }
     let expected = login(&real.address(), &app()).rows(LONG);
@@ -252,15 +255,10 @@ fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
     let arguments = ["--config", file.to_str().unwrap()];
     let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
     let slow = slow_clients(&pool.address, 9);
-    let mut quick = login(&pool.address, &app());
-    for _ in 0..20 {
-        assert_eq!(quick.value("SELECT 'a place'"), "a place");
-    }
+    let _quick = has_a_place(&pool, 20);
     let said = pool.wait_for("event=reader-closed").unwrap();
-    assert!(
-        slow.iter().any(|slow| said.contains(&named(slow))),
-        "{said}"
-    );
+    let is_named = slow.iter().any(|slow| said.contains(&named(slow)));
+    assert!(is_named, "{said}");
     says(&said, "digest=");
     let words = format!("its reply cannot be written to the spool in {folder}: No space left");
     assert!(said.contains(&words), "{said}");
@@ -273,8 +271,7 @@ fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
         }
     }
     assert!(complete > 0, "who kept a backend has lost nothing");
-    pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
-        .unwrap();
+    await_empty_spool(&pool);
 }
 
 /// A drain lets those whose replies are in the spool, or on the way there, take them.
@@ -284,15 +281,12 @@ fn who_reads_slowly_gets_all_while_the_pool_ends() {
     let expected = login(&real.address(), &app()).rows(LONG);
     let pool = pool_of(real, "backends_max = 4");
     let slow = slow_clients(&pool.address, 9);
-    let mut quick = login(&pool.address, &app());
-    assert_eq!(quick.value("SELECT 'a place'"), "a place");
-    drop(quick);
+    drop(has_a_place(&pool, 1));
     pool.wait_for_census(" waiting: 0,").unwrap();
     pool.terminate();
     pool.wait_for("draining").unwrap();
     for mut client in slow {
-        let outcome = client.receive().unwrap().pop().unwrap();
-        assert!(outcome.rows().rows == expected.rows, "something else");
+        takes_all(&mut client, &expected);
     }
     let (status, said) = pool.wait();
     assert_eq!(status.code(), Some(0), "{said}");
@@ -303,16 +297,14 @@ fn who_reads_slowly_gets_all_while_the_pool_ends() {
 fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_many() {
     let Some(real) = pooled(server) else { return };
     let pool = pool_of(real, "backends_max = 2\nslow_reader_ms_max = 200");
-    let mut held: Vec<Client> = (0..2).map(|_| login(&pool.address, &app())).collect();
+    let mut held = many(&pool, 2);
     for client in &mut held {
         client.must(HOLD);
         client.must("SELECT 1 FROM mysql.help_topic LIMIT 1");
         begin(client, LONG);
     }
-    let mut quick = login(&pool.address, &app());
-    assert_eq!(quick.value("SELECT 'a place'"), "a place");
-    pool.wait_for("it keeps a backend for its transaction or a pin")
-        .unwrap();
+    let _quick = has_a_place(&pool, 1);
+    pool.wait_for(KEEPS).unwrap();
     pool.wait_for_census("spooled: 0, slow_closed: 1,").unwrap();
 }
 
@@ -327,15 +319,13 @@ fn a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still() {
         ]);
         let settings = "backends_max = 4\nslow_reader_ms_max = 200\nwait_ms_max = 20000";
         let pool = pool_of(real, settings);
-        let mut slow: Vec<Client> = (0..4).map(|_| login(&pool.address, &app())).collect();
+        let mut slow = many(&pool, 4);
         for client in &mut slow {
             client.must("SET autocommit = 0");
             begin(client, "SELECT REPEAT('x', 1000000) FROM shop.slow_rows");
         }
-        let mut quick = login(&pool.address, &app());
-        assert_eq!(quick.value("SELECT 'a place'"), "a place");
-        pool.wait_for("it keeps a backend for its transaction or a pin")
-            .unwrap();
+        let _quick = has_a_place(&pool, 1);
+        pool.wait_for(KEEPS).unwrap();
     }
 }
 
@@ -351,7 +341,7 @@ fn a_users_slow_readers_are_bounded_and_its_other_clients_are_not() {
     let text = text.replace(app_name, &format!("{app_name}slow_backends_max = 1\n"));
     let pool = pool_from(real, &text);
     // Four transactions at once, of one user.
-    let mut busy: Vec<_> = (0..4).map(|_| login(&pool.address, &app())).collect();
+    let mut busy = many(&pool, 4);
     for client in &mut busy {
         client.must(HOLD);
         assert_eq!(client.value("SELECT 1"), "1");
@@ -363,23 +353,19 @@ fn a_users_slow_readers_are_bounded_and_its_other_clients_are_not() {
     let mut quick = login(&pool.address, &other);
     assert_eq!(quick.value("SELECT 'a place'"), "a place");
     drop(slow);
-    pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
-        .unwrap();
+    await_empty_spool(&pool);
 }
 
 #[test]
 fn a_folder_that_cannot_be_used_is_said_at_start() {
-    let listen = "--listen=127.0.0.1:0";
-    let file = std::env::temp_dir().join(format!("slow_folder_{}.toml", std::process::id()));
     let backend: Address = testkit::onramp::loopback(1);
-    let text = config(&backend, "spool_folder = \"/nowhere/at/all\"");
-    std::fs::write(&file, text).unwrap();
-    let arguments = ["pool", listen, "--config", file.to_str().unwrap()];
-    let ran = run(binary(), &arguments, std::time::Duration::from_secs(30));
-    std::fs::remove_file(&file).unwrap();
-    let expected = "spool_folder: no file can be written in /nowhere/at/all: No such file";
-    assert!(
-        !ran.status.success() && ran.stderr.contains(expected),
-        "{ran:?}"
+    let folder = Folder::new("slow");
+    let file = folder.put(
+        "pool.toml",
+        &config(&backend, "spool_folder = \"/nowhere/at/all\""),
     );
+    let ran = onramp(&format!("pool --listen 127.0.0.1:0 --config {file}"));
+    let expected = "spool_folder: no file can be written in /nowhere/at/all: No such file";
+    assert!(!ran.status.success(), "{ran:?}");
+    says(&ran.stderr, expected);
 }

@@ -113,11 +113,8 @@ impl Stage {
         assert!(count > 0, "{}", self.say("nothing went wrong"));
         let written = self.rows() - before;
         let (least, most) = heard.writes();
-        assert!(
-            (least..=most).contains(&written),
-            "{}",
-            self.say(&format!("{heard:?}, and {written} rows"))
-        );
+        let case = self.say(&format!("{heard:?}, and {written} rows"));
+        assert!((least..=most).contains(&written), "{case}");
         let (before, others) = (self.rows(), self.rows_of_others());
         self.writes_again();
         assert_eq!(self.rows_of_others(), others + 1);

@@ -18,7 +18,7 @@ fn two_hundred_clients_on_four_backends_get_their_own_answers() {
         // All of them have a statement at once, most of them waiting.
         for (i, client) in clients.iter_mut().enumerate() {
             let sql = format!("SELECT {i}, {round}, @@group_concat_max_len, REPEAT('x', {i})");
-            client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+            send(client, &sql);
         }
         for (i, client) in clients.iter_mut().enumerate() {
             let row = client.receive().unwrap()[0].rows().texts().remove(0);
@@ -28,7 +28,7 @@ fn two_hundred_clients_on_four_backends_get_their_own_answers() {
         }
         for (i, client) in clients.iter_mut().enumerate() {
             let sql = format!("INSERT INTO t VALUES ('{i}.{round}')");
-            client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+            send(client, &sql);
         }
         for client in &mut clients {
             assert_eq!(client.receive().unwrap()[0].done().affected_rows, 1);

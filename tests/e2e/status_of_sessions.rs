@@ -18,10 +18,7 @@ fn flush_status_pins_by_its_name() {
 /// and as one of each session, which none can set.
 #[test]
 fn a_change_under_way_is_no_global_value_that_sessions_begin_with() {
-    let Some(real) = pooled(mysql_with_gtids) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(mysql_with_gtids));
     let pool = fresh_pool(&real, "backends_max = 1\ngroups = 1");
     let mut before = login(&pool.address, &app());
     before.must("SELECT 1");

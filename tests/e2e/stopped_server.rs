@@ -14,21 +14,11 @@ fn failure_of(client: &mut Client) -> Failure {
 
 #[test]
 fn nobody_waits_for_a_server_that_stands_still() {
-    let test = "nobody_waits_for_a_server_that_stands_still";
-    for real in [Real::start(&[]), Real::start_mysql(&[])] {
-        let Some(real) = found(real, test) else {
-            continue;
-        };
-        stand_still(&real);
-    }
+    own_servers(&[]).for_each(|real| stand_still(&real));
 }
 
 fn stand_still(real: &Real) {
-    real.create_user("app", "app");
-    real.execute(&[
-        "CREATE DATABASE still",
-        "CREATE TABLE still.t (v INT PRIMARY KEY) ENGINE=InnoDB",
-    ]);
+    real.script("CREATE DATABASE still; CREATE TABLE still.t (v INT PRIMARY KEY) ENGINE=InnoDB");
     let settings = "backends_max = 8\ngroups = 1\ndial_ms_max = 2000\nwait_ms_max = 600000\n\
         server_down_fail_ms = 1000";
     let pool = fresh_pool(real, settings);
@@ -87,8 +77,7 @@ fn stand_still(real: &Real) {
 
 #[test]
 fn a_server_that_answers_its_watch_alone_is_waited_for_within_the_limits_of_time() {
-    let test = "a_server_that_answers_its_watch_alone_is_waited_for_within_the_limits_of_time";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in [pooled(server), pooled(mysql)].into_iter().flatten() {
         answers_the_watch_alone(real);
     }
 }
@@ -96,10 +85,9 @@ fn a_server_that_answers_its_watch_alone_is_waited_for_within_the_limits_of_time
 /// Checks the pool as behind a full disk: the server answers the watch, and no statement that
 /// writes.
 fn answers_the_watch_alone(real: &Real) {
-    real.execute(&[
-        "CREATE DATABASE full_disk",
-        "CREATE TABLE full_disk.t (v INT PRIMARY KEY) ENGINE=InnoDB",
-    ]);
+    let sql = "CREATE DATABASE full_disk; \
+               CREATE TABLE full_disk.t (v INT PRIMARY KEY) ENGINE=InnoDB";
+    real.script(sql);
     let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 1000\nserver_down_fail_ms = 500\n\
         dial_ms_max = 500\nstatement_ms_max = 4000";
     let pool = fresh_pool(real, settings);
@@ -142,8 +130,7 @@ fn answers_the_watch_alone(real: &Real) {
 /// waited for: each write is in then, once.
 #[test]
 fn a_full_binary_log_holds_up_those_that_write() {
-    let test = "a_full_binary_log_holds_up_those_that_write";
-    if !is_root(test) || !has(test, &["unshare", "mount"]) {
+    if !is_root() || !has(&["unshare", "mount"]) {
         return;
     }
     let (prefix, log) = (small_disk("/mnt"), ["--log-bin=/mnt/log"]);
@@ -151,19 +138,13 @@ fn a_full_binary_log_holds_up_those_that_write() {
         Real::start_behind(&prefix, &log),
         Real::start_mysql_behind(&prefix, &log),
     ];
-    for real in servers {
-        if let Some(real) = found(real, test) {
-            fills_its_log(&real, is_soak(test));
-        }
+    for real in servers.into_iter().filter_map(own) {
+        fills_its_log(&real, is_soak());
     }
 }
 
 fn fills_its_log(real: &Real, frees: bool) {
-    real.create_user("app", "app");
-    real.execute(&[
-        "CREATE DATABASE full_log",
-        "CREATE TABLE full_log.t (v LONGTEXT) ENGINE=InnoDB",
-    ]);
+    real.script("CREATE DATABASE full_log; CREATE TABLE full_log.t (v LONGTEXT) ENGINE=InnoDB");
     let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 1000\nserver_down_fail_ms = 500\n\
         dial_ms_max = 500";
     let pool = fresh_pool(real, settings);

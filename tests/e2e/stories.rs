@@ -66,9 +66,7 @@ fn every_file_is_told() {
 
 /// Tells the stories of a file to a server, and to pools in front of it.
 fn told(file: &str, server: fn(&str) -> Option<&'static Real>) {
-    let Some(real) = server(&format!("stories::{file}")) else {
-        return;
-    };
+    let real = or_return!(server(&format!("stories::{file}")));
     let path = format!("tests/stories/{file}.story");
     let text = std::fs::read_to_string(folder().join(format!("{file}.story"))).unwrap();
     let schema = format!("story_{file}");

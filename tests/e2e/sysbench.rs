@@ -25,31 +25,20 @@ impl Stage {
         let real = found(Real::start(&[&log]), test)?;
         real.create_user("sb", "sb");
         real.execute(&["CREATE DATABASE sbtest"]);
-        let port = format!("--mysql-port={}", real.port());
-        let options = [
-            "--mysql-host=127.0.0.1",
-            &port,
-            "--mysql-user=sb",
-            "--mysql-password=sb",
-        ];
-        let options = options.map(str::to_owned).to_vec();
+        let account = "--mysql-host=127.0.0.1 --mysql-user=sb --mysql-password=sb";
+        let options = format!("{account} --mysql-port={}", real.port());
+        let options = options.split(' ').map(str::to_owned).collect();
         let stage = Stage { real, options };
-        let made = stage.sysbench(
-            "oltp_read_write",
-            &["--tables=3", "--table-size=1000"],
-            "prepare",
-        );
+        let sizes = ["--tables=3", "--table-size=1000"];
+        let made = stage.sysbench("oltp_read_write", &sizes, "prepare");
         assert!(made.status.success(), "{made:?}");
         Some(stage)
     }
 
     fn run(&self, program: &mut Command, script: &str, more: &[&str], command: &str) -> Output {
-        program
-            .arg(script)
-            .args(&self.options)
-            .args(more)
-            .args(Some(command).filter(|command| !command.is_empty()));
-        program.output().unwrap()
+        program.arg(script).args(&self.options).args(more);
+        let command = Some(command).filter(|command| !command.is_empty());
+        program.args(command).output().unwrap()
     }
 
     pub(crate) fn sysbench(&self, script: &str, more: &[&str], command: &str) -> Output {
@@ -59,6 +48,14 @@ impl Stage {
     pub(crate) fn onramp(&self, script: &str, more: &[&str], command: &str) -> Output {
         let mut program = Command::new(binary());
         self.run(program.arg("sysbench"), script, more, command)
+    }
+
+    /// Runs the real sysbench, or `onramp sysbench`.
+    pub(crate) fn by(&self, real: bool, script: &str, more: &[&str], command: &str) -> Output {
+        match real {
+            true => self.sysbench(script, more, command),
+            false => self.onramp(script, more, command),
+        }
     }
 
     /// The program, running, with its output in pipes.
@@ -155,16 +152,10 @@ const SCRIPTS: [&str; 10] = [
 ];
 
 /// Options that change what is sent, beside the plain ones.
-const VARIANTS: [&[&str]; 3] = [
-    &[],
-    &["--db-ps-mode=disable"],
-    &[
-        "--skip_trx=on",
-        "--point_selects=3",
-        "--sum-ranges=2",
-        "--delete_inserts=2",
-        "--index_updates=2",
-    ],
+const VARIANTS: [&str; 3] = [
+    "",
+    "--db-ps-mode=disable",
+    "--skip_trx=on --point_selects=3 --sum-ranges=2 --delete_inserts=2 --index_updates=2",
 ];
 
 /// Options that only one script has.
@@ -178,24 +169,20 @@ fn own_option(script: &str) -> &'static str {
 
 #[test]
 fn statements_and_counts_are_those_of_the_real_sysbench() {
-    let Some(stage) = pooled(Stage::new) else {
-        return;
-    };
+    let stage = or_return!(pooled(Stage::new));
     let mut seed = 1;
     for script in SCRIPTS {
         for variant in VARIANTS {
             // The same numbers as in a run before would write what is there already.
             seed += 1;
-            let seed = format!("--rand-seed={seed}");
-            let fixed = [
-                "--tables=3",
-                "--table-size=1000",
-                "--events=3",
-                "--rand-type=uniform",
-                &seed,
-            ];
-            let own = [own_option(script)];
-            let options = [&fixed[..], variant, &own[..variant.len() / 5]].concat();
+            let fixed = "--tables=3 --table-size=1000 --events=3 --rand-type=uniform";
+            let own = if variant.contains(' ') {
+                own_option(script)
+            } else {
+                ""
+            };
+            let options = format!("{fixed} --rand-seed={seed} {variant} {own}");
+            let options = words(&options);
             let (mut theirs, mut ours) = (None, None);
             let expected = stage.logged(|| theirs = Some(stage.sysbench(script, &options, "run")));
             let found = stage.logged(|| ours = Some(stage.onramp(script, &options, "run")));
@@ -210,15 +197,8 @@ fn statements_and_counts_are_those_of_the_real_sysbench() {
             assert_eq!(skeletons(&found), skeletons(&expected), "{case}");
             let counts = |output: &Output| -> Vec<u64> {
                 let report = text(&output.stdout);
-                let labels = [
-                    "read:",
-                    "write:",
-                    "other:",
-                    "total:",
-                    "transactions:",
-                    "queries:",
-                ];
-                labels.iter().map(|label| count(&report, label)).collect()
+                let labels = "read: write: other: total: transactions: queries:".split(' ');
+                labels.map(|label| count(&report, label)).collect()
             };
             let (mut expected, mut found) = (counts(&theirs), counts(&ours));
             if script == "oltp_delete" {
@@ -242,10 +222,7 @@ fn drawn(stage: &Stage, kind: &str, real: bool) -> Vec<f64> {
     let option = format!("--rand-type={kind}");
     let options = ["--db-ps-mode=disable", "--table-size=1000", EVENTS, &option];
     let entries = stage.logged(|| {
-        let output = match real {
-            true => stage.sysbench("oltp_point_select", &options, "run"),
-            false => stage.onramp("oltp_point_select", &options, "run"),
-        };
+        let output = stage.by(real, "oltp_point_select", &options, "run");
         assert!(output.status.success(), "{output:?}");
     });
     assert_eq!(entries.len(), 4_000);
@@ -265,9 +242,7 @@ const EDGES: [u32; 16] = [
 
 #[test]
 fn rows_are_drawn_as_the_real_sysbench_draws_them() {
-    let Some(stage) = pooled(Stage::new) else {
-        return;
-    };
+    let stage = or_return!(pooled(Stage::new));
     let mut seen: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for kind in ["uniform", "gaussian", "special", "pareto"] {
         let (theirs, ours) = (drawn(&stage, kind, true), drawn(&stage, kind, false));
@@ -303,9 +278,7 @@ fn form(report: &str) -> Vec<String> {
 
 #[test]
 fn the_report_has_the_real_one_s_form_and_columns() {
-    let Some(stage) = pooled(Stage::new) else {
-        return;
-    };
+    let stage = or_return!(pooled(Stage::new));
     for more in [
         &["--time=2", "--report-interval=1", "--threads=2"][..],
         &["--events=5", "--percentile=0", "--rand-seed=9"],
@@ -318,13 +291,7 @@ fn the_report_has_the_real_one_s_form_and_columns() {
         let ours = stage.onramp("oltp_read_only", &options, "run");
         let (theirs, ours) = (text(&theirs.stdout), text(&ours.stdout));
         assert_eq!(form(&ours), form(&theirs), "{more:?}\n{ours}\n{theirs}");
-        for label in [
-            "read:",
-            "total:",
-            "transactions:",
-            "total time:",
-            "events (avg",
-        ] {
+        for label in "read:,total:,transactions:,total time:,events (avg".split(',') {
             let place = |report: &str| {
                 let line = report.lines().find(|line| line.contains(label)).unwrap();
                 let from = line.find(':').unwrap() + 1;
@@ -334,13 +301,13 @@ fn the_report_has_the_real_one_s_form_and_columns() {
         }
         // Numbers that stand to the right end in the same column.
         for label in [" min:", " max:", " sum:"] {
-            let width = |report: &str| {
+            let line = |report: &str| {
                 report
                     .lines()
                     .find(|line| line.contains(label))
-                    .unwrap()
-                    .len()
+                    .map(str::len)
             };
+            let width = |report: &str| line(report).unwrap();
             assert_eq!(width(&ours), width(&theirs), "{label}");
         }
     }
@@ -360,20 +327,10 @@ fn numbers(output: &str, label: &str) -> Vec<f64> {
 
 #[test]
 fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does() {
-    let Some(stage) = pooled(Stage::new) else {
-        return;
-    };
-    let options = [
-        "--threads=2",
-        "--time=3",
-        "--report-interval=1",
-        "--report-checkpoints=2,1",
-    ];
+    let stage = or_return!(pooled(Stage::new));
+    let options = words("--threads=2 --time=3 --report-interval=1 --report-checkpoints=2,1");
     for real in [true, false] {
-        let output = match real {
-            true => stage.sysbench("oltp_point_select", &options, "run"),
-            false => stage.onramp("oltp_point_select", &options, "run"),
-        };
+        let output = stage.by(real, "oltp_point_select", &options, "run");
         assert!(output.status.success(), "{output:?}");
         let output = text(&output.stdout);
         let heads = output.lines().filter(|line| line.contains("heckpoint"));
@@ -410,39 +367,32 @@ fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does()
         }
         if !real {
             let place = |what: &str| output.find(what).unwrap();
-            assert!(
-                place("[ 2s ] Checkpoint") < place("[ 2s ] thds:"),
-                "{output}"
-            );
+            let is_before = place("[ 2s ] Checkpoint") < place("[ 2s ] thds:");
+            assert!(is_before, "{output}");
         }
     }
 }
 
 #[test]
 fn exit_statuses_are_those_of_the_real_sysbench() {
-    let Some(stage) = pooled(Stage::new) else {
-        return;
-    };
-    for (script, more, command) in [
-        ("oltp_point_select", &["--events=1"][..], "run"),
-        ("oltp_point_select", &["--tables=9", "--events=100"], "run"),
-        ("oltp_point_select", &["--no-such-option=1"], "run"),
-        ("oltp_point_select", &["--threads=abc"], "run"),
-        ("oltp_point_select", &["--report-checkpoints=-1"], "run"),
-        ("oltp_point_select", &["--mysql-password=wrong"], "run"),
-        ("oltp_point_select", &[], "bogus"),
-        ("oltp_nonsense", &[], "run"),
-        ("oltp_read_write", &[], "help"),
-        ("oltp_read_write", &["--table-size=10"], "prepare"),
-        ("oltp_read_write", &["--table-size=10"], "prewarm"),
-        ("oltp_read_write", &["--tables=9"], "cleanup"),
-        (
-            "oltp_read_write",
-            &["--tables=2", "--table-size=10"],
-            "prepare",
-        ),
-        ("--version", &[], ""),
-    ] {
+    let stage = or_return!(pooled(Stage::new));
+    for [script, more, command] in table(
+        "oltp_point_select => --events=1 => run
+         oltp_point_select => --tables=9 --events=100 => run
+         oltp_point_select => --no-such-option=1 => run
+         oltp_point_select => --threads=abc => run
+         oltp_point_select => --report-checkpoints=-1 => run
+         oltp_point_select => --mysql-password=wrong => run
+         oltp_point_select => => bogus
+         oltp_nonsense => => run
+         oltp_read_write => => help
+         oltp_read_write => --table-size=10 => prepare
+         oltp_read_write => --table-size=10 => prewarm
+         oltp_read_write => --tables=9 => cleanup
+         oltp_read_write => --tables=2 --table-size=10 => prepare
+         --version => =>",
+    ) {
+        let more = &words(more)[..];
         let theirs = stage.sysbench(script, more, command);
         if command == "cleanup" {
             stage.sysbench(script, &["--table-size=10"], "prepare");
@@ -451,13 +401,8 @@ fn exit_statuses_are_those_of_the_real_sysbench() {
             stage.sysbench(script, more, "cleanup");
         }
         let ours = stage.onramp(script, more, command);
-        assert_eq!(
-            ours.status.code(),
-            theirs.status.code(),
-            "{script} {more:?} {command}: {}{}",
-            text(&ours.stderr),
-            text(&theirs.stdout)
-        );
+        let case = format!("{script} {more:?} {command}: {ours:?} {theirs:?}");
+        assert_eq!(ours.status.code(), theirs.status.code(), "{case}");
     }
 }
 
@@ -487,18 +432,10 @@ OLTP test statistics:
 
 #[test]
 fn a_line_of_0_5_runs_and_reports_as_0_5_did() {
-    let Some(stage) = pooled(Stage::new) else {
-        return;
-    };
-    let options = [
-        "--oltp-tables-count=3",
-        "--oltp-table-size=1000",
-        "--num-threads=3",
-        "--max-requests=30",
-        "--max-time=300",
-        "--rand-type=uniform",
-        "--rand-init=on",
-    ];
+    let stage = or_return!(pooled(Stage::new));
+    let options = "--oltp-tables-count=3 --oltp-table-size=1000 --num-threads=3 \
+                   --max-requests=30 --max-time=300 --rand-type=uniform --rand-init=on";
+    let options = words(options);
     let script = "--test=sysbench/tests/db/select.lua";
     let mut output = None;
     let entries = stage.logged(|| output = Some(stage.onramp(script, &options, "run")));
@@ -515,19 +452,15 @@ fn a_line_of_0_5_runs_and_reports_as_0_5_did() {
 
 #[test]
 fn rows_in_bulk_are_sent_as_the_real_sysbench_sends_them() {
-    let Some(stage) = pooled(Stage::new) else {
-        return;
-    };
+    let stage = or_return!(pooled(Stage::new));
     stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup");
     let options = ["--threads=1", "--events=60000"];
     let rows_of = |work: &dyn Fn() -> Output| -> Vec<usize> {
         let entries = stage.logged(|| {
             let output = work();
             assert!(output.status.success(), "{output:?}");
-            assert_eq!(
-                count(&text(&output.stdout), "total number of events:"),
-                60_000
-            );
+            let events = count(&text(&output.stdout), "total number of events:");
+            assert_eq!(events, 60_000);
         });
         let rows = |(_, text): &(String, String)| text.matches("),(").count() + 1;
         entries.iter().map(rows).collect()
@@ -535,10 +468,7 @@ fn rows_in_bulk_are_sent_as_the_real_sysbench_sends_them() {
     let mut all = Vec::new();
     for real in [true, false] {
         stage.sysbench("bulk_insert", &options, "prepare");
-        all.push(rows_of(&|| match real {
-            true => stage.sysbench("bulk_insert", &options, "run"),
-            false => stage.onramp("bulk_insert", &options, "run"),
-        }));
+        all.push(rows_of(&|| stage.by(real, "bulk_insert", &options, "run")));
         stage.sysbench("bulk_insert", &options, "cleanup");
     }
     let (theirs, ours) = (&all[0], &all[1]);
@@ -546,8 +476,6 @@ fn rows_in_bulk_are_sent_as_the_real_sysbench_sends_them() {
     assert_eq!(theirs.iter().sum::<usize>(), 60_000);
     assert_eq!(ours.len(), theirs.len(), "{ours:?} {theirs:?}");
     let near = |(a, b): (&usize, &usize)| a.abs_diff(*b) * 100 <= *b;
-    assert!(
-        ours.iter().zip(theirs).take(1).all(near),
-        "{ours:?} {theirs:?}"
-    );
+    let are_near = ours.iter().zip(theirs).take(1).all(near);
+    assert!(are_near, "{ours:?} {theirs:?}");
 }

@@ -62,12 +62,8 @@ fn short_transactions_one_behind_the_other_are_not_too_long() {
 
 #[test]
 fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobody() {
-    let test = "interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobody";
     let arguments = ["--wait-timeout=1", "--interactive-timeout=600"];
-    let Some(real) = found(Real::start(&arguments), test) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(own(Real::start(&arguments)));
     let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1");
     let mut interactive = login(&pool.address, &app().with(cap::INTERACTIVE));
     assert_eq!(interactive.value("SELECT @@wait_timeout"), "600");

@@ -24,13 +24,11 @@ fn secured() -> Account {
 #[test]
 fn replies_under_tls_are_those_of_the_server_itself() {
     same("tls", 2, |story| {
-        for more in [
-            0,
-            cap::MULTI_STATEMENTS,
-            cap::LOCAL_FILES,
-            cap::COMPRESS,
-            cap::COMPRESS | cap::LOCAL_FILES,
-        ] {
+        let packed = [cap::COMPRESS, cap::COMPRESS | cap::LOCAL_FILES];
+        for more in [0, cap::MULTI_STATEMENTS, cap::LOCAL_FILES]
+            .into_iter()
+            .chain(packed)
+        {
             for less in [0, cap::DEPRECATE_EOF] {
                 let account = secured().schema(&story.schema).with(more).without(less);
                 tell_of_everything(story, &account);
@@ -56,17 +54,11 @@ fn messages_of_any_length_go_both_ways() {
     let way = through(real, 1);
     for more in [0, cap::COMPRESS] {
         let mut client = login(&way, &secured().with(more));
-        for len in [
-            0,
-            1,
-            16_000,
-            16_384,
-            16_385,
-            65_536,
-            (16 << 20) - 12,
-            16 << 20,
-            20 << 20,
-        ] {
+        let short = [0, 1, 16_000, 16_384, 16_385, 65_536];
+        for len in short
+            .into_iter()
+            .chain([(16 << 20) - 12, 16 << 20, 20 << 20])
+        {
             let text = "0123456789abcdef".repeat(len / 16 + 1);
             let sql = format!("SELECT '{}' AS v", &text[..len]);
             assert!(client.rows(&sql).only() == text[..len], "{len} bytes");
@@ -83,7 +75,6 @@ fn info_of_login(client: &Client) -> Vec<u8> {
 /// MariaDB's clients from 11.4 on verify a certificate that no authority has signed by it.
 #[test]
 fn the_certificate_is_proven_by_the_password() {
-    let test = "the_certificate_is_proven_by_the_password";
     let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let (cert, _) = testkit::tls::files(real.folder());
@@ -115,7 +106,7 @@ fn the_certificate_is_proven_by_the_password() {
     ] {
         assert_eq!(info_of_login(&login(&way, &account)), b"", "{account:?}");
     }
-    if let Some(mysql) = mysql(test) {
+    if let Some(mysql) = pooled(mysql) {
         let client = login(&through(mysql, 1), &secured());
         assert_eq!(info_of_login(&client), b"");
     }
@@ -156,9 +147,18 @@ fn start_tls_pool(real: &Real, mode: &str) -> Pool {
     fresh_pool(real, &extra)
 }
 
+/// Refusal of a login in clear, in MySQL's own words.
 #[test]
 fn required_means_that_a_login_in_clear_is_refused() {
-    let Some(real) = pooled(server) else { return };
+    let (real, mysql) = or_return!(pooled(server).zip(pooled(mysql)));
+    mysql.execute(&["SET GLOBAL require_secure_transport = ON"]);
+    let account = app().plugin(Plugin::CachingSha2).without(cap::SSL);
+    let expected = Client::connect(&mysql.address(), &account);
+    mysql.execute(&["SET GLOBAL require_secure_transport = OFF"]);
+    let Err(ClientError::Refused(expected)) = expected else {
+        panic!("{expected:?}");
+    };
+    assert_eq!((expected.code, &*expected.state), (3159, "HY000"));
     let socket = real.folder().join("required.sock");
     let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, "required"));
     let more = ["--listen", socket.to_str().unwrap()];
@@ -166,12 +166,7 @@ fn required_means_that_a_login_in_clear_is_refused() {
     for user in ["app", "nobody", "sha"] {
         let account = Account::new(user, "app").without(cap::SSL);
         match Client::connect(&pool.address, &account) {
-            Err(ClientError::Refused(failure)) => {
-                assert_eq!((failure.code, &*failure.state), (3159, "HY000"));
-                let words = "Connections using insecure transport are prohibited while \
-                             --require_secure_transport=ON.";
-                assert_eq!(failure.message, words);
-            }
+            Err(ClientError::Refused(failure)) => assert_eq!(failure, expected),
             other => panic!("{other:?}"),
         }
     }
@@ -182,26 +177,6 @@ fn required_means_that_a_login_in_clear_is_refused() {
         let mut client = login(&address, &secured());
         assert_eq!(client.is_tls(), address == pool.address);
         assert_eq!(client.value("SELECT 1"), "1");
-    }
-}
-
-/// A server's own words about a login in clear where TLS is required.
-#[test]
-fn the_servers_refuse_a_login_in_clear_in_the_same_words() {
-    let Some(real) = pooled(mysql) else { return };
-    let mut admin = real.admin();
-    admin.must("SET GLOBAL require_secure_transport = ON");
-    let account = app().plugin(Plugin::CachingSha2).without(cap::SSL);
-    let found = Client::connect(&real.address(), &account);
-    admin.must("SET GLOBAL require_secure_transport = OFF");
-    match found {
-        Err(ClientError::Refused(failure)) => {
-            assert_eq!((failure.code, &*failure.state), (3159, "HY000"));
-            let words = "Connections using insecure transport are prohibited while \
-                         --require_secure_transport=ON.";
-            assert_eq!(failure.message, words);
-        }
-        other => panic!("{other:?}"),
     }
 }
 
@@ -257,6 +232,12 @@ impl Raw {
         let mut rest = Vec::new();
         let _ = self.stream.read_to_end(&mut rest);
         rest
+    }
+
+    /// Asks for TLS and goes through the handshake.
+    fn secure(&mut self, tls: &mut ClientConnection) {
+        self.stream.write_all(&self.request).unwrap();
+        self.shake(tls, |stream, bytes| stream.write_all(bytes).unwrap());
     }
 
     /// Goes through the handshake; `write` gets the bytes to be sent.
@@ -335,9 +316,7 @@ fn the_login_may_come_with_the_end_of_the_handshake() {
         let mut said = raw.login("app", "app", 2);
         said.extend_from_slice(&[1, 0, 0, 0, 0x0E, 1, 0, 0, 0, 0x0E]);
         tls.writer().write_all(&said).unwrap();
-        let request = raw.request.clone();
-        raw.stream.write_all(&request).unwrap();
-        raw.shake(&mut tls, |stream, bytes| stream.write_all(bytes).unwrap());
+        raw.secure(&mut tls);
         for _ in 0..3 {
             let mut header = [0; HEADER_LEN];
             let mut stream = Stream::new(&mut tls, &mut raw.stream);
@@ -404,10 +383,8 @@ fn what_is_no_tls_ends_that_connection_alone() {
         raw.stream.write_all(&[&request, bytes].concat()).unwrap();
         let _ = raw.stream.shutdown(std::net::Shutdown::Write);
         let rest = raw.rest();
-        assert!(
-            rest.first().is_none_or(|first| matches!(first, 21 | 22)),
-            "{rest:02x?}"
-        );
+        let is_of_tls = rest.first().is_none_or(|first| matches!(first, 21 | 22));
+        assert!(is_of_tls, "{rest:02x?}");
     }
     // A second request, a login in clear that says it is under TLS, a login out of order.
     let mut raw = Raw::new(&pool.address);
@@ -416,14 +393,11 @@ fn what_is_no_tls_ends_that_connection_alone() {
     let rest = raw.rest();
     let error = ErrPacket::read(&rest[HEADER_LEN..]).unwrap();
     assert_eq!((rest[HEADER_LEN], error.code), (ERR, 1835));
-    for said in [Raw::new(&pool.address).request, {
-        Raw::new(&pool.address).login("app", "app", 1)
-    }] {
+    let other = Raw::new(&pool.address);
+    for said in [other.request.clone(), other.login("app", "app", 1)] {
         let mut raw = Raw::new(&pool.address);
         let mut tls = testkit::tls::client(&[&TLS13]);
-        let request = raw.request.clone();
-        raw.stream.write_all(&request).unwrap();
-        raw.shake(&mut tls, |stream, bytes| stream.write_all(bytes).unwrap());
+        raw.secure(&mut tls);
         tls.writer().write_all(&said).unwrap();
         assert_eq!(answer_of(&mut tls, &mut raw.stream), ERR);
     }
@@ -434,10 +408,8 @@ fn what_is_no_tls_ends_that_connection_alone() {
 #[test]
 fn a_handshake_that_does_not_end_is_ended_in_time() {
     let Some(real) = pooled(server) else { return };
-    let settings = format!(
-        "groups = 1\nbackends_max = 2\nlogin_ms_max = 1000\n{}",
-        tls(real, "required")
-    );
+    let under_tls = tls(real, "required");
+    let settings = format!("groups = 1\nbackends_max = 2\nlogin_ms_max = 1000\n{under_tls}");
     let pool = fresh_pool(real, &settings);
     let mut late: Vec<Raw> = (0..20).map(|_| Raw::new(&pool.address)).collect();
     for raw in &mut late {
@@ -460,9 +432,7 @@ fn clients_may_leave_without_a_word() {
     for announced in [true, false] {
         let mut raw = Raw::new(&pool.address);
         let mut tls = testkit::tls::client(&[&TLS13]);
-        let request = raw.request.clone();
-        raw.stream.write_all(&request).unwrap();
-        raw.shake(&mut tls, |stream, bytes| stream.write_all(bytes).unwrap());
+        raw.secure(&mut tls);
         let login = raw.login("app", "app", 2);
         tls.writer().write_all(&login).unwrap();
         assert_eq!(answer_of(&mut tls, &mut raw.stream), OK);
@@ -482,51 +452,21 @@ fn clients_may_leave_without_a_word() {
     }
 }
 
-/// A client that is closed while it runs a statement takes its transaction along.
-#[test]
-fn a_client_that_leaves_amid_a_transaction_loses_it() {
-    let Some(real) = pooled(server) else { return };
-    fresh_schema(real, "tls_gone");
-    let way = through(real, 2);
-    let mut other = login(&way, &secured().schema("tls_gone"));
-    other.must("CREATE TABLE t (id INT PRIMARY KEY) ENGINE = InnoDB");
-    let mut client = login(&way, &secured().schema("tls_gone"));
-    client.must(HOLD);
-    client.must("INSERT INTO t VALUES (1)");
-    drop(client);
-    // Waits for the lock until the other's backend is closed.
-    other.must("INSERT INTO t VALUES (1)");
-    assert_eq!(other.value("SELECT COUNT(*) FROM t"), "1");
-}
-
 /// Many logins at once are all served, handshake by handshake.
 #[test]
 fn a_storm_of_handshakes_is_served() {
     let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
-    let address: Address = (*way).clone();
-    let threads: Vec<_> = (0..8)
-        .map(|_| {
-            let address = address.clone();
-            std::thread::spawn(move || {
-                let mut clients: Vec<Client> =
-                    (0..25).map(|_| login(&address, &secured())).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut clients: Vec<_> = (0..25).map(|_| login(&way, &secured())).collect();
                 for client in &mut clients {
                     assert_eq!(client.value("SELECT 1"), "1");
                 }
-            })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().unwrap();
-    }
-}
-
-fn port_of(address: &Address) -> String {
-    match address {
-        Address::Tcp(address) => address.port().to_string(),
-        Address::Unix(path) => panic!("{} has no port", path.display()),
-    }
+            });
+        }
+    });
 }
 
 /// OpenSSL's client of a server at this address.
@@ -538,7 +478,6 @@ fn s_client(at: &str, more: &str) -> Program {
 
 #[test]
 fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
-    let test = "openssl_speaks_it_in_both_versions_and_verifies_the_certificate";
     let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, "optional");
     let at = format!("127.0.0.1:{}", port_of(&pool.address));
@@ -547,7 +486,7 @@ fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
         let more = format!("{version} -verify_return_error -verify_hostname localhost -CAfile");
         let output = s_client(&at, &more).arg(&ca).stdin(Stdio::null()).output();
         let Ok(output) = output else {
-            return skipped(test, "openssl is not installed");
+            return skip("openssl is not installed");
         };
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.contains("Verify return code: 0 (ok)"), "{said}");
@@ -563,9 +502,7 @@ fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
     let mut other = s_client(&at, "-verify_return_error");
     let output = other.stdin(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
-    let line = pool
-        .wait_for("the client refused it with the alert")
-        .unwrap();
+    let line = pool.wait_for("refused it with the alert").unwrap();
     assert!(line.contains("alert unknown CA (48);"), "{line}");
 }
 
@@ -627,14 +564,13 @@ impl Drop for Openssl {
 /// understood on both sides. In TLS 1.2 another handshake is refused.
 #[test]
 fn openssl_changes_keys_and_is_refused_another_handshake() {
-    let test = "openssl_changes_keys_and_is_refused_another_handshake";
     let Some(real) = pooled(server) else { return };
     // Its orders take as long as they take.
     let settings = format!("login_ms_max = 600000\n{}", tls(real, "optional"));
     let pool = fresh_pool(real, &settings);
     let at = format!("127.0.0.1:{}", port_of(&pool.address));
     let Ok(mut openssl) = Openssl::start(&at, "-tls1_3") else {
-        return skipped(test, "openssl is not installed");
+        return skip("openssl is not installed");
     };
     for _ in 0..3 {
         // Its own keys.
@@ -661,16 +597,12 @@ fn openssl_changes_keys_and_is_refused_another_handshake() {
 fn mariadb(port: &str, more: &[&str]) -> std::io::Result<Output> {
     let mut command = Program::new("mariadb");
     let usual = format!("--no-defaults --protocol=tcp -hlocalhost -N -P {port}");
-    command
-        .args(usual.split(' '))
-        .args(more)
-        .stdin(Stdio::null())
-        .output()
+    command.args(usual.split(' ')).args(more);
+    command.stdin(Stdio::null()).output()
 }
 
 #[test]
 fn the_mariadb_command_line_verifies_the_certificate() {
-    let test = "the_mariadb_command_line_verifies_the_certificate";
     let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, "required");
     let port = port_of(&pool.address);
@@ -686,16 +618,14 @@ fn the_mariadb_command_line_verifies_the_certificate() {
             let login = [format!("-u{user}"), format!("-p{password}")];
             let login = [&*login[0], &*login[1], "-e", long];
             let Ok(output) = run(&[&["--ssl"], more, &login].concat()) else {
-                return skipped(test, "the mariadb command line is not installed");
+                return skip("the mariadb command line is not installed");
             };
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             if said.contains("cannot be loaded") {
                 continue;
             }
-            assert!(
-                output.stdout.starts_with(b"300000\tyyy"),
-                "{more:?} {user}: {said}"
-            );
+            let is_whole = output.stdout.starts_with(b"300000\tyyy");
+            assert!(is_whole, "{more:?} {user}: {said}");
         }
     }
     let output = run(&["-uapp", "-papp", "--skip-ssl", "-e", "SELECT 1"]).unwrap();
@@ -703,68 +633,24 @@ fn the_mariadb_command_line_verifies_the_certificate() {
     assert!(said.contains("ERROR 3159 (HY000)"), "{said}");
 }
 
-const PYMYSQL: &str = "
-import ssl, sys, pymysql
-port, ca, sha = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-def context(version):
-    made = ssl.create_default_context(cafile=ca)
-    made.minimum_version = made.maximum_version = version
-    return made
-for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-    for user, password in (('app', 'app'), ('sha', sha), ('hashed_sha', 'password')):
-        c = pymysql.connect(host='localhost', port=port, user=user, password=password,
-                            ssl=context(version), max_allowed_packet=64 << 20, local_infile=True)
-        cursor = c.cursor()
-        for length in (1, 20000, 17000000):
-            cursor.execute('SELECT LENGTH(%s), REPEAT(%s, %s)', ('x' * length, 'y', length))
-            assert cursor.fetchall() == ((length, 'y' * length),)
-        c.ping()
-        c.close()
-c = pymysql.connect(host='localhost', port=port, user='app', password='app',
-                    ssl=context(ssl.TLSVersion.TLSv1_3))
-c._sock.close()
-for words in ({}, {'ssl': {'ca': None}}):
-    try:
-        pymysql.connect(host='localhost', port=port, user='app', password='app',
-                        ssl=ssl.create_default_context())
-    except pymysql.err.OperationalError as error:
-        assert 'CERTIFICATE_VERIFY_FAILED' in str(error), error
-    else:
-        raise SystemExit('an unknown certificate was taken')
-print('all passed')
-";
-
 /// Runs a program that uses PyMySQL and has to print that all passed. False, and said, where that
 /// cannot be run.
-fn passes(test: &str, program: &str, arguments: &[&str]) -> bool {
+fn passes(program: &str, arguments: &[&str]) -> bool {
     let mut command = Program::new("python3");
     let output = match command.args(["-c", program]).args(arguments).output() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            skipped(test, "python3 is not installed");
+            skip("python3 is not installed");
             return false;
         }
         output => output.unwrap(),
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if said.contains("ModuleNotFoundError") {
-        skipped(test, "python3 cannot import pymysql");
+        skip("python3 cannot import pymysql");
         return false;
     }
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "all passed\n",
-        "{said}"
-    );
+    assert_eq!(output.stdout, b"all passed\n", "{said}");
     true
-}
-
-#[test]
-fn pymysql_verifies_the_certificate() {
-    let test = "pymysql_verifies_the_certificate";
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "required");
-    let ca = real.folder().join("cert.pem").display().to_string();
-    passes(test, PYMYSQL, &[&port_of(&pool.address), &ca, SHA_PASSWORD]);
 }
 
 const PASSWORD_ITSELF: &str = r#"
@@ -801,15 +687,12 @@ print('all passed')
 
 #[test]
 fn the_password_itself_is_taken_under_tls_alone() {
-    let test = "the_password_itself_is_taken_under_tls_alone";
     for real in pooled_servers() {
         let user = "[[user]]\nname = \"clear\"\npassword = \"it's itself\"\n\
                     auth = \"mysql_clear_password\"\nrequire = \"ssl\"\n\
                     backend_user = \"app\"\nbackend_password = \"app\"\n";
-        let extra = format!(
-            "groups = 1\nbackends_max = 2\n{}\n{user}",
-            tls(real, "optional")
-        );
+        let secured = tls(real, "optional");
+        let extra = format!("groups = 1\nbackends_max = 2\n{secured}\n{user}");
         let pool = fresh_pool(real, &extra);
         let port = port_of(&pool.address);
         let ca = real.folder().join("cert.pem").display().to_string();
@@ -817,9 +700,9 @@ fn the_password_itself_is_taken_under_tls_alone() {
         let login = ["-uclear", "-pit's itself", "--ssl", "-e", "SELECT 41 + 1"];
         match mariadb(&port, &login) {
             Ok(output) => assert_eq!(output.stdout, b"42\n", "{output:?}"),
-            Err(_) => skipped(test, "the mariadb command line is not installed"),
+            Err(_) => skip("the mariadb command line is not installed"),
         }
-        if !passes(test, PASSWORD_ITSELF, &[&port, &ca]) {
+        if !passes(PASSWORD_ITSELF, &[&port, &ca]) {
             return;
         }
         let line = pool.wait_for("reason=tls-required").unwrap();

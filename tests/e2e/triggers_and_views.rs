@@ -12,20 +12,13 @@ const TWO: &str = "groups = 1\nbackends_max = 2";
 
 /// Servers of these tests' own: a pool looks at all code of its server, and other tests' tables
 /// bear the same names.
-pub(crate) fn servers(test: &str) -> Vec<&'static Real> {
-    static SERVERS: [OnceLock<Result<Real, String>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let start = |started: Result<Real, String>| {
-        let real = started?;
-        real.create_user("app", "app");
-        Ok(real)
-    };
+pub(crate) fn servers() -> Vec<&'static Real> {
+    static SERVERS: [OnceLock<Option<Real>>; 2] = [OnceLock::new(), OnceLock::new()];
     let both = [
-        SERVERS[0].get_or_init(|| start(Real::start(&[]))),
-        SERVERS[1].get_or_init(|| start(Real::start_mysql(&[]))),
+        SERVERS[0].get_or_init(|| own(Real::start(&[]))),
+        SERVERS[1].get_or_init(|| own(Real::start_mysql(&[]))),
     ];
-    both.into_iter()
-        .filter_map(|one| found(one.as_ref(), test))
-        .collect()
+    both.into_iter().flatten().collect()
 }
 
 pub(crate) fn join(pool: &Pool, schema: &str) -> Client {
@@ -43,10 +36,10 @@ const HELD: &str = "SELECT IS_USED_LOCK('LOCK') <=> CONNECTION_ID()";
 /// A schema with a table of two rows.
 fn prepare(real: &Real, schema: &str) {
     fresh_schema(real, schema);
-    real.execute(&[
-        &format!("CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)"),
-        &format!("INSERT INTO {schema}.t (v) VALUES (10), (20)"),
-    ]);
+    let table = format!("CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)");
+    real.script(&format!(
+        "{table}; INSERT INTO {schema}.t (v) VALUES (10), (20)"
+    ));
 }
 
 fn make(real: &Real, schema: &str, makes: &[&str]) {
@@ -61,7 +54,7 @@ fn make(real: &Real, schema: &str, makes: &[&str]) {
 /// was prepared before, and what is taken away again.
 #[test]
 fn code_that_is_defined_through_the_pool_counts_at_once() {
-    for real in servers("code_that_is_defined_through_the_pool_counts_at_once") {
+    for real in servers() {
         prepare(real, "hidden_made");
         let held = named(HELD, "hidden_made");
         let pool = fresh_pool(real, TWO);
@@ -74,10 +67,8 @@ fn code_that_is_defined_through_the_pool_counts_at_once() {
         assert_eq!(makes.value(&held), "0");
         assert_eq!(writes.value(&held), "1");
         drop(writes);
-        assert_eq!(
-            makes.value("SELECT GET_LOCK('LOCK', 10) + RELEASE_LOCK('LOCK')"),
-            "2"
-        );
+        let asked = "SELECT GET_LOCK('LOCK', 10) + RELEASE_LOCK('LOCK')";
+        assert_eq!(makes.value(asked), "2");
         // A table of another name takes its triggers along.
         makes.must("RENAME TABLE t TO u");
         let mut writes = join(&pool, "hidden_made");
@@ -105,7 +96,7 @@ fn code_that_is_defined_through_the_pool_counts_at_once() {
 /// A statement that waits for a backend while somebody makes a trigger is judged again.
 #[test]
 fn a_statement_that_waited_is_judged_again() {
-    for real in servers("a_statement_that_waited_is_judged_again") {
+    for real in servers() {
         prepare(real, "hidden_waited");
         let extra = "groups = 1\nbackends_max = 1\nwait_ms_max = 20000";
         let pool = fresh_pool(real, extra);
@@ -129,7 +120,7 @@ fn a_statement_that_waited_is_judged_again() {
 
 #[test]
 fn harmless_code_pins_nobody() {
-    for real in servers("harmless_code_pins_nobody") {
+    for real in servers() {
         prepare(real, "hidden_harmless");
         make(
             real,
@@ -161,7 +152,7 @@ fn harmless_code_pins_nobody() {
 /// The policies of stored code hold for code in triggers and views too.
 #[test]
 fn the_policy_decides_about_triggers_and_views() {
-    for real in servers("the_policy_decides_about_triggers_and_views") {
+    for real in servers() {
         prepare(real, "hidden_policy");
         make(real, "hidden_policy", &[TAKES]);
         let held = named(HELD, "hidden_policy");
@@ -178,32 +169,22 @@ fn the_policy_decides_about_triggers_and_views() {
 /// Code that the pool's account is not shown is named at start, and code without a text pins.
 #[test]
 fn what_the_account_may_not_see_is_said() {
-    for real in servers("what_the_account_may_not_see_is_said") {
+    for real in servers() {
         prepare(real, "hidden_dark");
         make(real, "hidden_dark", &["CREATE VIEW vw AS SELECT v FROM t"]);
-        real.execute(&[
-            "DROP USER IF EXISTS 'dark'@'%'",
-            "CREATE USER 'dark'@'%' IDENTIFIED BY 'dark'",
-            "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON hidden_dark.* TO 'dark'@'%'",
-        ]);
+        let sql = "DROP USER IF EXISTS 'dark'@'%'; CREATE USER 'dark'@'%' IDENTIFIED BY 'dark'; \
+                   GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON hidden_dark.* TO 'dark'@'%'";
+        real.script(sql);
         let text = config(&real.address(), TWO);
         let user = "[[user]]\nname = \"app\"";
         let dark = "[[user]]\nname = \"dark\"\npassword = \"dark\"\n[[user]]\nname = \"app\"";
         let text = text.replacen(user, dark, 1);
-        let start = |name: &str, text: &str| {
-            let file = config_file(real, name, text);
-            let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]);
-            pool.unwrap_or_else(|why| panic!("{why}"))
-        };
-        let pool = start("hidden_dark.toml", &text);
+        let pool = pool_from(real, &text);
         let said = pool.wait_for("the account 'dark' is not shown").unwrap();
         assert!(said.contains("views (needs SELECT and SHOW VIEW"), "{said}");
         assert!(said.contains("monitor_user"), "{said}");
         if real.flavour() == Flavour::MySql {
-            assert!(
-                said.contains("the triggers of hidden_dark (needs TRIGGER"),
-                "{said}"
-            );
+            says(&said, "the triggers of hidden_dark (needs TRIGGER");
         }
         let mut one = join(&pool, "hidden_dark");
         one.must("SELECT * FROM vw");
@@ -213,10 +194,7 @@ fn what_the_account_may_not_see_is_said() {
         drop(pool);
         // Another account may look in its place.
         let monitor = "[backend]\nmonitor_user = \"app\"\nmonitor_password = \"app\"\n";
-        let pool = start(
-            "hidden_light.toml",
-            &text.replacen("[backend]\n", monitor, 1),
-        );
+        let pool = pool_from(real, &text.replacen("[backend]\n", monitor, 1));
         let mut one = join(&pool, "hidden_dark");
         one.must("SELECT * FROM vw");
         pool.ask_for_report();

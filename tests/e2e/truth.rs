@@ -15,9 +15,7 @@ fn file() -> PathBuf {
 }
 
 fn check(started: Result<Real, String>, test: &str) {
-    let Some(real) = found(started, test) else {
-        return;
-    };
+    let real = or_return!(found(started, test));
     let committed = page::tables(&std::fs::read_to_string(file()).unwrap_or_default());
     let writes = std::env::var_os("ONRAMP_WRITE").is_some();
     let server = server_of(&real);
@@ -84,9 +82,7 @@ fn conditions_file() -> PathBuf {
 }
 
 fn check_conditions(started: Result<Real, String>, test: &str) {
-    let Some(real) = found(started, test) else {
-        return;
-    };
+    let real = or_return!(found(started, test));
     let page = std::fs::read_to_string(conditions_file()).unwrap_or_default();
     let writes = std::env::var_os("ONRAMP_WRITE").is_some();
     let server = server_of(&real);

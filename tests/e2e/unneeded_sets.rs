@@ -9,10 +9,7 @@ fn a_set_of_the_value_that_is_there_takes_no_backend() {
         let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000";
         let pool = fresh_pool(real, settings);
         let account = app().without(cap::SESSION_TRACK);
-        let (mut a, mut b) = (
-            login(&pool.address, &account),
-            login(&pool.address, &account),
-        );
+        let [mut a, mut b] = [(); 2].map(|()| login(&pool.address, &account));
         b.must("SET NAMES utf8mb4 COLLATE utf8mb4_bin, sql_mode = ''");
         // The one backend is taken.
         a.must("BEGIN");
@@ -38,10 +35,7 @@ fn it_can_be_switched_off() {
     let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000\ndefer_begin = false";
     let pool = fresh_pool(real, settings);
     let account = app().without(cap::SESSION_TRACK);
-    let (mut a, mut b) = (
-        login(&pool.address, &account),
-        login(&pool.address, &account),
-    );
+    let [mut a, mut b] = [(); 2].map(|()| login(&pool.address, &account));
     a.must("BEGIN");
     let refused = b.query("SET autocommit = 1");
     assert!(format!("{refused:?}").contains("9501"), "{refused:?}");

@@ -10,10 +10,7 @@ fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
     let Some(real) = pooled(server) else { return };
     let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
     let account = app();
-    let (mut a, mut b) = (
-        login(&pool.address, &account),
-        login(&pool.address, &account),
-    );
+    let [mut a, mut b] = [(); 2].map(|()| login(&pool.address, &account));
     let mut statements = 0;
     let mut resets = |client: &mut Client, texts: &[&str]| {
         for sql in texts {
@@ -81,10 +78,7 @@ fn tables_logged(real: &Real, client: &mut Client, id: usize) -> usize {
 /// gets what a connection of its own would give, and nobody else does.
 #[test]
 fn cascades_are_logged_and_fire_triggers_whoever_had_the_backend_before() {
-    let Some(real) = pooled(mysql_with_gtids) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(pooled(mysql_with_gtids));
     real.execute(&CASCADES);
     let account = app();
     let fresh = tables_logged(&real, &mut login(&real.address(), &account), 1);
@@ -149,9 +143,8 @@ fn all_of_session(
 /// or replaced for its variables, as on one that has just been opened.
 #[test]
 fn a_session_that_is_reset_is_as_a_fresh_one_in_all_it_tells() {
-    let test = "a_session_that_is_reset_is_as_a_fresh_one_in_all_it_tells";
     let logs = ["--log-bin=log", "--server-id=7", "--binlog-format=ROW"];
-    let servers = [found(Real::start(&logs), test), mysql_with_gtids(test)];
+    let servers = [own(Real::start(&logs)), pooled(mysql_with_gtids)];
     for real in servers.into_iter().flatten() {
         real.create_user("app", "app");
         real.execute(&CASCADES);

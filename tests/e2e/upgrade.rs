@@ -58,10 +58,7 @@ impl Line {
 
     /// Lets another process take over; returns what the old one has said, once it has ended.
     fn upgrade(&mut self) -> String {
-        let old = self.begin_upgrade();
-        let (status, said) = old.wait();
-        assert!(status.success(), "{said}");
-        said
+        ended(self.begin_upgrade())
     }
 
     /// Begins an upgrade, while the old process may have clients left.
@@ -72,11 +69,15 @@ impl Line {
     }
 }
 
-/// Such a pool in front of a server of the test's own, which it may stop.
-fn own_line(test: &str, name: &str) -> Option<(Real, Line)> {
-    let real = own_server(test)?;
-    real.create_user("app", "app");
+fn own_shop() -> Option<Real> {
+    let real = pooled(own_server)?;
     real.execute(&["CREATE DATABASE shop"]);
+    Some(real)
+}
+
+/// Such a pool in front of a server of the test's own, which it may stop.
+fn own_line(name: &str) -> Option<(Real, Line)> {
+    let real = own_shop()?;
     let line = Line::start(&real, name, "backends_max = 4\ngroups = 1");
     Some((real, line))
 }
@@ -102,9 +103,8 @@ impl Rich {
         client.must(&format!("USE {}", schema(number)));
         client.must(&format!("SET @mine = 'value {number}', @n = {number}"));
         let wait = 1000 + number;
-        client.must(&format!(
-            "SET SESSION sql_mode = 'ANSI', wait_timeout = {wait}"
-        ));
+        let sql = format!("SET SESSION sql_mode = 'ANSI', wait_timeout = {wait}");
+        client.must(&sql);
         client.must("SET NAMES latin1");
         let id = client.value("SELECT CONNECTION_ID()");
         let prepared = client.prepare("SELECT CONCAT(?, '-', @mine)").id;
@@ -126,10 +126,8 @@ impl Rich {
         assert_eq!(last, (7000 + number).to_string());
         assert_eq!(client.value("SELECT DATABASE()"), schema(number));
         assert_eq!(client.value("SELECT @mine"), format!("value {number}"));
-        assert_eq!(
-            client.value("SELECT @@wait_timeout"),
-            (1000 + number).to_string()
-        );
+        let wait = client.value("SELECT @@wait_timeout");
+        assert_eq!(wait, (1000 + number).to_string());
         assert!(client.value("SELECT @@sql_mode").contains("ANSI_QUOTES"));
         assert_eq!(client.value("SELECT @@character_set_client"), "latin1");
         // Without types: those that it has sent before the upgrade.
@@ -187,12 +185,9 @@ fn rules_go_to_the_next_process_also_while_clients_do() {
         let id = busy.value("SELECT CONNECTION_ID() FROM DUAL");
         begin(&mut busy, HOLD);
         busy.receive().unwrap();
-        busy.send(&[(Command::Query, b"SELECT SLEEP(60) FROM DUAL")])
-            .unwrap();
-        first_row(
-            &mut old_console,
-            &format!("SELECT id FROM running WHERE id = {id}"),
-        );
+        send(&mut busy, "SELECT SLEEP(60) FROM DUAL");
+        let running = format!("SELECT id FROM running WHERE id = {id}");
+        first_row(&mut old_console, &running);
         let old = line.begin_upgrade();
         // The client may be at either process.
         assert_eq!(client.failure("SELECT 'first'").code, 9512);
@@ -205,8 +200,7 @@ fn rules_go_to_the_next_process_also_while_clients_do() {
         assert!(refused, "the new process has not heard of it");
         // With its last client the old process ends, and its console may end before it answers.
         let _ = old_console.query(&format!("KILL {id}"));
-        let (status, said) = old.wait();
-        assert!(status.success(), "{said}");
+        ended(old);
         let mut console = admin(&console_of(&line.pool));
         let question = "SELECT rule, target, value, message, seconds_left BETWEEN 1 AND 600 \
                         FROM rules ORDER BY target = ";
@@ -214,12 +208,12 @@ fn rules_go_to_the_next_process_also_while_clients_do() {
             &mut console,
             &format!("{question}'app', target = '{second}'"),
         );
-        let expected = [
-            ["reject", &first, "NULL", "no", "1"],
-            ["reject", &second, "NULL", "", "NULL"],
-            ["user", "app", "clients_max = 2", "NULL", "NULL"],
-        ];
-        assert_eq!(shown, expected);
+        assert_eq!(shown[0], ["reject", &first, "NULL", "no", "1"]);
+        assert_eq!(shown[1], ["reject", &second, "NULL", "", "NULL"]);
+        assert_eq!(
+            shown[2..],
+            [["user", "app", "clients_max = 2", "NULL", "NULL"]]
+        );
         let _another = login(line.address(), &app());
         assert!(Client::connect(line.address(), &app()).is_err());
     }
@@ -228,10 +222,9 @@ fn rules_go_to_the_next_process_also_while_clients_do() {
 #[test]
 fn what_a_statement_has_left_can_be_asked_for_at_the_next_process() {
     let Some(real) = pooled(server) else { return };
-    real.execute(&[
-        "CREATE OR REPLACE TABLE shop.left_by (a INT PRIMARY KEY, b INT)",
-        "INSERT INTO shop.left_by VALUES (1, 1), (2, 1), (3, 1)",
-    ]);
+    let sql = "CREATE OR REPLACE TABLE shop.left_by (a INT PRIMARY KEY, b INT); \
+               INSERT INTO shop.left_by VALUES (1, 1), (2, 1), (3, 1)";
+    real.script(sql);
     let file = real.folder().join("upgrade.sock");
     let path = file.to_str().unwrap().to_owned();
     let extra = "backends_max = 8\ngroups = 2";
@@ -273,10 +266,7 @@ fn what_a_statement_has_left_can_be_asked_for_at_the_next_process() {
 
 #[test]
 fn sessions_that_began_under_other_values_go_together() {
-    let test = "sessions_that_began_under_other_values";
-    let Some((mut real, mut line)) = own_line(test, "upgrade-begun.toml") else {
-        return;
-    };
+    let (mut real, mut line) = or_return!(own_line("upgrade-begun.toml"));
     let mut all = vec![login(line.address(), &app())];
     for (name, value) in [("lock_wait_timeout", 109), ("default_week_format", 3)] {
         login(line.address(), &app()).must(&format!("SET GLOBAL {name} = {value}"));
@@ -323,66 +313,77 @@ fn a_successor_takes_nobody_before_it_knows_the_servers_global_values() {
 
 #[test]
 fn open_transactions_and_pins_go_with_their_backends() {
-    let Some(real) = pooled(server) else { return };
-    real.execute(&[
-        "CREATE OR REPLACE TABLE shop.upgraded (a INT PRIMARY KEY)",
-        "CREATE OR REPLACE TABLE shop.counted_on (id INT AUTO_INCREMENT PRIMARY KEY, a INT)",
-    ]);
+    pooled_servers().for_each(transactions_and_pins_go);
+}
+
+fn transactions_and_pins_go(real: &Real) {
+    fresh_schema(real, "upgraded");
+    let sql = "CREATE TABLE upgraded.t (a INT PRIMARY KEY); \
+               CREATE TABLE upgraded.counted_on (id INT AUTO_INCREMENT PRIMARY KEY, a INT)";
+    real.script(sql);
     let extra = "backends_max = 6\ngroups = 1\ndrain_ms_max = 20000";
-    let mut line = Line::start(real, "upgrade-transaction.toml", extra);
+    let name = format!("upgrade-transaction-{:?}.toml", real.flavour());
+    let mut line = Line::start(real, &name, extra);
     let address = line.address().clone();
-    let mut other = login(&address, &app());
+    let account = app().schema("upgraded");
+    let mut other = login(&address, &account);
     other.must("SET @a = 5");
-    let mut open = login(&address, &app());
+    let mut open = login(&address, &account);
     open.must("SET @mine = 'open', SESSION sql_mode = 'ANSI'");
-    let insert = open.prepare("INSERT INTO shop.upgraded VALUES (?)").id;
+    let insert = open.prepare("INSERT INTO t VALUES (?)").id;
     open.must("PREPARE named FROM 'SELECT @mine'");
     open.must(HOLD);
     open.execute(insert, &[Some(b"1")], false).unwrap();
     assert_eq!(open.value("EXECUTE named"), "open");
     // What it has left is read back when the transaction has ended.
-    open.must("INSERT INTO shop.counted_on (a) VALUES (1)");
+    open.must("INSERT INTO counted_on (a) VALUES (1)");
     open.must("SELECT CAST('x' AS SIGNED)");
     // A user variable that is not read back before its transaction has ended.
-    let mut late = login(&address, &app());
+    let mut late = login(&address, &account);
     late.must("SET @late = 'late'");
     late.must(HOLD);
-    late.must("INSERT INTO shop.counted_on (a) VALUES (2)");
-    let mut announced = login(&address, &app());
+    late.must("INSERT INTO counted_on (a) VALUES (2)");
+    // A transaction that no backend knows of yet.
+    let mut begun = login(&address, &account);
+    begun.must("BEGIN");
+    let mut announced = login(&address, &account);
     announced.must("SET TRANSACTION READ ONLY");
-    let mut locked = login(&address, &app());
+    let mut locked = login(&address, &account);
     locked.must("SELECT GET_LOCK('upgrade', 0)");
-    let mut temporary = login(&address, &app().with(cap::COMPRESS));
-    temporary.must("CREATE TEMPORARY TABLE shop.kept (a INT)");
-    temporary.must("INSERT INTO shop.kept VALUES (7)");
+    // An EOF has no room for what MySQL reports, so that it owes that behind each SELECT.
+    let old = account.with(cap::COMPRESS).without(cap::DEPRECATE_EOF);
+    let mut temporary = login(&address, &old);
+    temporary.must("CREATE TEMPORARY TABLE kept (a INT)");
+    temporary.must("INSERT INTO kept VALUES (7)");
     for round in 0..3 {
         let said = line.upgrade();
-        assert!(said.contains("handed over: 6"), "{round}: {said}");
-        assert_eq!(other.value("SELECT COUNT(*) FROM shop.upgraded"), "0");
-        assert_eq!(
-            open.value("SELECT COUNT(*) FROM shop.upgraded"),
-            (round + 1).to_string()
-        );
+        assert!(said.contains("handed over: 7"), "{round}: {said}");
+        assert_eq!(other.value("SELECT COUNT(*) FROM t"), "0");
+        let own = open.value("SELECT COUNT(*) FROM t");
+        assert_eq!(own, (round + 1).to_string());
         let a = (round + 2).to_string();
         open.execute_again(insert, &[Some(a.as_bytes())]).unwrap();
         assert_eq!(open.value("EXECUTE named"), "open");
         assert_eq!(other.value("SELECT IS_FREE_LOCK('upgrade')"), "0");
-        assert_eq!(temporary.value("SELECT a FROM shop.kept"), "7");
+        assert_eq!(temporary.value("SELECT a FROM kept"), "7");
     }
-    let refused = announced.failure("INSERT INTO shop.upgraded VALUES (100)");
+    let refused = announced.failure("INSERT INTO t VALUES (100)");
     assert_eq!(refused.code, 1792, "{refused:?}");
     open.must("COMMIT");
-    assert_eq!(other.value("SELECT COUNT(*) FROM shop.upgraded"), "4");
+    assert_eq!(other.value("SELECT COUNT(*) FROM t"), "4");
     assert_eq!(open.value("SELECT LAST_INSERT_ID()"), "1");
     assert_eq!(open.value("SELECT @mine"), "open");
     assert!(open.value("SELECT @@sql_mode").contains("ANSI_QUOTES"));
     locked.must("SELECT RELEASE_LOCK('upgrade')");
     assert_eq!(other.value("SELECT IS_FREE_LOCK('upgrade')"), "1");
-    temporary.must("DROP TEMPORARY TABLE shop.kept");
+    temporary.must("DROP TEMPORARY TABLE kept");
     assert_eq!(other.value("SELECT @a"), "5");
     late.must("COMMIT");
     assert_eq!(late.value("SELECT @late"), "late");
     drop((announced, late));
+    begun.must("INSERT INTO t VALUES (101)");
+    begun.must("ROLLBACK");
+    assert_eq!(begun.value("SELECT COUNT(*) FROM t"), "4");
     // What has come serves nobody else, and is closed when it is checked in.
     line.upgrade();
     assert_eq!(open.value("EXECUTE named"), "open");
@@ -392,14 +393,11 @@ fn open_transactions_and_pins_go_with_their_backends() {
 #[test]
 fn clients_under_tls_go_with_their_keys() {
     let Some(real) = pooled(server) else { return };
-    real.execute(&[
-        "CREATE DATABASE IF NOT EXISTS test",
-        "CREATE OR REPLACE TABLE shop.sealed (a INT, b INT)",
-    ]);
-    let extra = format!(
-        "backends_max = 8\ngroups = 1\ndrain_ms_max = 20000\n{}",
-        tls(real, "required")
-    );
+    let sql = "CREATE DATABASE IF NOT EXISTS test; \
+               CREATE OR REPLACE TABLE shop.sealed (a INT, b INT)";
+    real.script(sql);
+    let under_tls = tls(real, "required");
+    let extra = format!("backends_max = 8\ngroups = 1\ndrain_ms_max = 20000\n{under_tls}");
     let mut line = Line::start(real, "upgrade-tls.toml", &extra);
     let secured = app().with(cap::SSL);
     let packed = secured.clone().with(cap::COMPRESS);
@@ -451,16 +449,13 @@ fn clients_under_tls_go_with_their_keys() {
         }
         idle.iter_mut().for_each(Rich::check);
         for (number, client) in open.iter_mut().enumerate() {
-            client.must(&format!(
-                "INSERT INTO shop.sealed VALUES ({number}, {round})"
-            ));
+            let sql = format!("INSERT INTO shop.sealed VALUES ({number}, {round})");
+            client.must(&sql);
             let own = format!("SELECT COUNT(*) FROM shop.sealed WHERE a = {number}");
             assert_eq!(client.value(&own), (round + 1).to_string());
             // More than a record, both ways.
-            let long = format!(
-                "SELECT LENGTH('{}'), REPEAT('y', 70000)",
-                "x".repeat(70_000)
-            );
+            let filler = "x".repeat(70_000);
+            let long = format!("SELECT LENGTH('{filler}'), REPEAT('y', 70000)");
             assert_eq!(client.rows(&long).texts()[0][1].len(), 70_000);
         }
         // Who comes now has its own handshake.
@@ -471,57 +466,6 @@ fn clients_under_tls_go_with_their_keys() {
     }
     let count = idle[0].client.value("SELECT COUNT(*) FROM shop.sealed");
     assert_eq!(count, "16");
-}
-
-#[test]
-fn a_transaction_that_no_backend_knows_of_goes_too() {
-    let Some(real) = pooled(server) else { return };
-    real.execute(&["CREATE OR REPLACE TABLE shop.begun (a INT PRIMARY KEY)"]);
-    let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 20000";
-    let mut line = Line::start(real, "upgrade-begun.toml", extra);
-    let mut begun = login(line.address(), &app());
-    begun.must("BEGIN");
-    for _ in 0..2 {
-        let said = line.upgrade();
-        assert!(said.contains("handed over: 1"), "{said}");
-    }
-    begun.must("INSERT INTO shop.begun VALUES (1)");
-    begun.must("ROLLBACK");
-    assert_eq!(begun.value("SELECT COUNT(*) FROM shop.begun"), "0");
-}
-
-#[test]
-fn transactions_of_mysql_go_too() {
-    let Some(real) = pooled(mysql) else { return };
-    real.execute(&[
-        "CREATE DATABASE IF NOT EXISTS test",
-        "DROP TABLE IF EXISTS test.upgraded",
-        "CREATE TABLE test.upgraded (id INT AUTO_INCREMENT PRIMARY KEY, a INT)",
-    ]);
-    let extra = "backends_max = 6\ngroups = 1\ndrain_ms_max = 20000";
-    let mut line = Line::start(real, "upgrade-mysql-open.toml", extra);
-    let mut open = login(line.address(), &app());
-    let insert = open.prepare("INSERT INTO test.upgraded (a) VALUES (?)").id;
-    open.must("START TRANSACTION");
-    open.execute(insert, &[Some(b"1")], false).unwrap();
-    let mut locked = login(line.address(), &app());
-    locked.must("SELECT GET_LOCK('upgrade', 0)");
-    // An EOF has no room for what MySQL reports, so that it owes that behind each SELECT.
-    let old = app().without(cap::DEPRECATE_EOF);
-    let mut temporary = login(line.address(), &old);
-    temporary.must("CREATE TEMPORARY TABLE test.kept (a INT)");
-    temporary.must("INSERT INTO test.kept VALUES (7)");
-    for _ in 0..2 {
-        assert_eq!(temporary.value("SELECT a FROM test.kept"), "7");
-        let said = line.upgrade();
-        assert!(said.contains("handed over: 3"), "{said}");
-        open.execute_again(insert, &[Some(b"2")]).unwrap();
-    }
-    open.must("ROLLBACK");
-    assert_eq!(open.value("SELECT COUNT(*) FROM test.upgraded"), "0");
-    open.execute_again(insert, &[Some(b"3")]).unwrap();
-    assert_eq!(open.value("SELECT COUNT(*) FROM test.upgraded"), "1");
-    assert_eq!(locked.value("SELECT RELEASE_LOCK('upgrade')"), "1");
 }
 
 #[test]
@@ -545,9 +489,7 @@ fn under_load_no_statement_fails_and_none_is_done_twice() {
     const CLIENTS: usize = 24;
     const UPGRADES: usize = 5;
     let Some(real) = pooled(server) else { return };
-    real.execute(&[
-        "CREATE OR REPLACE TABLE shop.counted (client INT PRIMARY KEY, n BIGINT NOT NULL)",
-    ]);
+    real.script("CREATE OR REPLACE TABLE shop.counted (client INT PRIMARY KEY, n BIGINT NOT NULL)");
     let mut line = Line::start(real, "upgrade-load.toml", "backends_max = 8\ngroups = 2");
     let address = line.address().clone();
     let (stop, opened) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -668,12 +610,8 @@ fn answered(client: &mut Client) {
 #[test]
 fn the_oracle_finds_no_difference_while_processes_take_over() {
     const SEEDS: u64 = 150;
-    let test = "the_oracle_while_processes_take_over";
     let options = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
-    let Some(real) = found(Real::start(&options), test) else {
-        return;
-    };
-    real.create_user("app", "app");
+    let real = or_return!(own(Real::start(&options)));
     real.create_user("other", "other's");
     let mut admin = real.admin();
     admin.must("SET SESSION innodb_lock_wait_timeout = 50, SESSION lock_wait_timeout = 50");
@@ -898,23 +836,6 @@ fn a_successor_that_dies_or_lies_at_any_step_changes_nothing() {
     }
 }
 
-#[test]
-fn a_successor_that_hangs_is_given_up() {
-    let Some(real) = pooled(server) else { return };
-    let attended = Attended::start(real, "upgrade-hangs.toml");
-    let pool = &attended.line.pool;
-    let listener = listen_as_group();
-    let fake = Fake::hello(pool, VERSION);
-    fake.say(&[0, 0, 0, 0, 3]);
-    hear(&fake.0, RIGHT, &mut Vec::new());
-    say(&fake.0, RIGHT, &[], &[]);
-    let socket = accept(&listener);
-    let said = pool.wait_for("event=upgrade-failed").unwrap();
-    assert!(said.contains("has not answered within 10 s"), "{said}");
-    drop((socket, listener, fake));
-    attended.goes_on();
-}
-
 /// Clients each of which has its number in `@n`. The first `open` of them are in a transaction in
 /// which they have written it: `insert` is the statement up to the number.
 fn numbered(at: &Address, count: usize, (open, insert): (usize, &str)) -> Vec<Client> {
@@ -964,10 +885,12 @@ impl Stopped {
     fn start(line: &Line, function: &str, number: usize) -> Stopped {
         let mut gdb = std::process::Command::new("gdb");
         gdb.args(["-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"]);
+        let stop = format!("break handover::frames::Frame::{function}");
+        let ignore = format!("ignore 1 {}", number - 1);
         for command in [
             "handle all nostop noprint pass",
-            &format!("break handover::frames::Frame::{function}"),
-            &format!("ignore 1 {}", number - 1),
+            &stop,
+            &ignore,
             "run",
             "kill",
         ] {
@@ -990,11 +913,8 @@ impl Stopped {
         match self.said.wait_for("event=upgraded", 0, GDB_LIMIT) {
             Ok(_) => false,
             Err(why) => {
-                assert!(
-                    !why.contains("came in time"),
-                    "{why}\nold: {}",
-                    line.pool.said()
-                );
+                let is_late = why.contains("came in time");
+                assert!(!is_late, "{why}\nold: {}", line.pool.said());
                 self.gdb.wait().unwrap();
                 true
             }
@@ -1017,11 +937,10 @@ impl Drop for Stopped {
 fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken() {
     const CLIENTS: usize = 150;
     const OPEN: usize = 5;
-    let test = "a_successor_that_is_killed_at_any_message";
     let Some(real) = pooled(server) else { return };
     let has_gdb = std::process::Command::new("gdb").arg("--version").output();
     if !has_gdb.is_ok_and(|output| output.status.success()) {
-        return skipped(test, "gdb is not installed");
+        return skip("gdb is not installed");
     }
     real.execute(&["CREATE OR REPLACE TABLE shop.killed_open (step VARCHAR(12), n INT)"]);
     for function in ["to_bytes", "read"] {
@@ -1051,12 +970,8 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
             let counted = real.admin().value(&format!("{counted} '{step}'"));
             assert_eq!(counted, written.to_string(), "{step}");
             eprintln!("{step}: {moved} of {CLIENTS} clients were taken, {lost} lost");
-            assert_eq!(
-                lost,
-                if is_killed { moved } else { 0 },
-                "{step}: {}",
-                line.pool.said()
-            );
+            let expected = if is_killed { moved } else { 0 };
+            assert_eq!(lost, expected, "{step}: {}", line.pool.said());
             if !is_killed {
                 break;
             }
@@ -1326,11 +1241,7 @@ const LOGINS: usize = 16;
 /// The process in the middle has handed over all of its own by then.
 #[test]
 fn an_upgrade_that_takes_long_does_not_bring_back_settings_of_before() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
-    real.execute(&["CREATE DATABASE shop"]);
+    let real = or_return!(own_shop());
     let mut chain = Chain::start(&real, "upgrade-late.toml");
     chain.begin_next(0);
     let second = chain.pools[1].as_ref().unwrap();
@@ -1346,22 +1257,15 @@ fn an_upgrade_that_takes_long_does_not_bring_back_settings_of_before() {
     }
     assert_eq!(chain.accepting(), [2].into());
     let last = chain.ends_but(2).unwrap();
-    assert!(
-        !last.said().contains("event=upgrade-failed"),
-        "{}",
-        last.said()
-    );
+    let said = last.said();
+    assert!(!said.contains("event=upgrade-failed"), "{said}");
 }
 
 /// Five processes hand over at once, each with a client at work, and one of them is killed at a
 /// step of the last one. One of the others accepts then, and nobody else's client notices.
 #[test]
 fn of_five_upgrades_at_once_any_is_killed_and_one_process_accepts() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
-    real.execute(&["CREATE DATABASE shop"]);
+    let real = or_return!(own_shop());
     // Steps of the last process, and whether it is the one before that says so.
     let steps = [
         ("has checked its settings", true),
@@ -1410,11 +1314,7 @@ fn of_five_upgrades_at_once_any_is_killed_and_one_process_accepts() {
 /// A process that stands still has what it needs to accept, and accepts nobody.
 #[test]
 fn a_successor_that_stands_still_is_given_up_and_ends_when_it_goes_on() {
-    let Some(real) = pooled(own_server) else {
-        return;
-    };
-    real.create_user("app", "app");
-    real.execute(&["CREATE DATABASE shop"]);
+    let real = or_return!(own_shop());
     let mut chain = Chain::start(&real, "upgrade-still.toml");
     chain.begin_next(0);
     let (first, second) = (&chain.pools[0], &chain.pools[1]);
@@ -1536,10 +1436,7 @@ fn hear_one_of(socket: &OwnedFd, kinds: &[u8], descriptors: &mut Vec<OwnedFd>) {
 
 #[test]
 fn a_successor_that_cannot_begin_leaves_the_old_process_alone() {
-    let test = "a_successor_that_cannot_begin";
-    let Some((mut real, line)) = own_line(test, "upgrade-config.toml") else {
-        return;
-    };
+    let (mut real, line) = or_return!(own_line("upgrade-config.toml"));
     let mut client = login(line.address(), &app());
     client.must("SET @a = 1");
     let file = &line.arguments[1];
@@ -1547,10 +1444,8 @@ fn a_successor_that_cannot_begin_leaves_the_old_process_alone() {
     let why = line.pool.succeed(binary(), &words(&line.arguments));
     assert!(why.unwrap_err().contains("backends_max"));
     assert_eq!(client.value("SELECT @a"), "1");
-    assert!(
-        !line.pool.said().contains("event=upgrade"),
-        "it was not asked"
-    );
+    let is_asked = line.pool.said().contains("event=upgrade");
+    assert!(!is_asked, "it was not asked");
     real.stop();
 }
 
@@ -1591,8 +1486,7 @@ fn a_signal_starts_the_program_that_is_there_now() {
     let address = line.address().clone();
     assert_eq!(login(&address, &app()).value("SELECT 1"), "1");
     testkit::onramp::terminate_process(pid);
-    let (status, said) = line.pool.wait();
-    assert!(status.success(), "{said}");
+    ended(line.pool);
 }
 
 #[test]
@@ -1622,6 +1516,5 @@ fn a_reload_that_needs_an_upgrade_begins_one_if_that_is_asked_for() {
     let shown = console.value("SELECT value FROM config WHERE name = 'compression'");
     assert_eq!(shown, "false");
     testkit::onramp::terminate_process(pid);
-    let (status, said) = line.pool.wait();
-    assert!(status.success(), "{said}");
+    ended(line.pool);
 }

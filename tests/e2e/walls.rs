@@ -83,29 +83,28 @@ pub(crate) fn doctor_about(way: &str, prefix: &[&str], arguments: &[&str]) -> Fo
 }
 
 /// Holds a forecast against what happened.
-pub(crate) fn compare(test: &str, forecast: &Forecast, limit: &str, reached: u64) {
+pub(crate) fn compare(forecast: &Forecast, limit: &str, reached: u64) {
     let Forecast { connections, .. } = forecast;
-    eprintln!("{test}: forecast {connections} by {limit}, reached {reached}");
+    eprintln!("forecast {connections} by {limit}, reached {reached}");
     assert_eq!(forecast.limited_by, limit, "{:#}", forecast.answer);
-    let off = connections.abs_diff(reached);
+    let is_near = connections.abs_diff(reached) * 50 <= reached;
     assert!(
-        off * 50 <= reached,
-        "{test}: forecast {connections}, reached {reached}: more than 2 % off"
+        is_near,
+        "forecast {connections}, reached {reached}: more than 2 % off"
     );
 }
 
 /// The names of the entries with which `onramp explain` explains a line.
 pub(crate) fn explained(line: &str) -> Vec<String> {
-    let output = Command::new(binary())
-        .args(["explain", "--json", line])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ran = run(
+        binary(),
+        &["explain", "--json", line],
+        Duration::from_secs(60),
+    );
+    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     let names = list.as_array().unwrap().iter();
-    names
-        .map(|one| one["name"].as_str().unwrap_or("-").to_owned())
-        .collect()
+    let name = |one: &Value| one["name"].as_str().unwrap_or("-").to_owned();
+    names.map(name).collect()
 }
 
 /// A program in front of another one, for which this folder is a disk of its own, of a megabyte.
@@ -114,30 +113,18 @@ pub(crate) fn small_disk(folder: &str) -> [&str; 7] {
     ["unshare", "--mount", "sh", "-c", MOUNT, "sh", folder]
 }
 
-/// A server behind `prefix`; None, said, where MariaDB is not installed.
-pub(crate) fn server_behind(test: &str, prefix: &[&str], extra: &[&str]) -> Option<Real> {
-    match Real::start_behind(prefix, extra) {
-        Ok(real) => Some(real),
-        Err(why) if why.contains("is not installed") => {
-            skipped(test, &why);
-            None
-        }
-        Err(why) => panic!("{why}"),
-    }
-}
-
 /// True if this is root; a test that needs it is skipped, and says so.
-pub(crate) fn is_root(test: &str) -> bool {
+pub(crate) fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output();
     let root = output.is_ok_and(|output| output.stdout == b"0\n");
     if !root {
-        skipped(test, "it needs root");
+        skip("it needs root");
     }
     root
 }
 
 /// True if the programs are there; a test that lacks one is skipped, and says so.
-pub(crate) fn has(test: &str, programs: &[&str]) -> bool {
+pub(crate) fn has(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| {
         let found = Command::new("sh")
             .args(["-c", "command -v \"$0\"", program])
@@ -146,16 +133,16 @@ pub(crate) fn has(test: &str, programs: &[&str]) -> bool {
         !found.is_ok_and(|status| status.success())
     });
     if let Some(program) = missing {
-        skipped(test, &format!("{program} is not installed"));
+        skip(&format!("{program} is not installed"));
     }
     missing.is_none()
 }
 
 /// True if the limits are to be met at their real size too.
-pub(crate) fn is_soak(test: &str) -> bool {
+pub(crate) fn is_soak() -> bool {
     let asked = std::env::var_os("ONRAMP_WALLS").is_some();
     if !asked {
-        skipped(test, "it takes long; ONRAMP_WALLS=1 runs it");
+        skip("it takes long; ONRAMP_WALLS=1 runs it");
     }
     asked
 }

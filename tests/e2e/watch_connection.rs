@@ -114,12 +114,10 @@ fn a_server_with_few_connections_gets_no_more_backends_than_it_takes() {
         pool.wait_for(low).unwrap();
         let mut inside = transactions(&pool, 10);
         let mut eleventh = login(&pool.address, &app());
-        eleventh.send(&[(Command::Query, b"SELECT 11")]).unwrap();
+        send(&mut eleventh, "SELECT 11");
         pool.wait_for_census("waiting: 1,").unwrap();
-        assert_eq!(
-            real.admin().value("SELECT 'an administrator'"),
-            "an administrator"
-        );
+        let asked = "SELECT 'an administrator'";
+        assert_eq!(real.admin().value(asked), "an administrator");
         // As soon as the server takes more, the pool opens more.
         admin.must("SET GLOBAL max_connections = 500");
         pool.wait_for("backends_max, 20, holds again").unwrap();

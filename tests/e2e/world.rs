@@ -14,6 +14,15 @@ pub(crate) use testkit::talk::Account;
 pub(crate) use wire::capabilities as cap;
 pub(crate) use wire::command::Command;
 
+/// Value of an option; where there is none, as where a server is not installed, the test returns.
+macro_rules! or_return {
+    ($found:expr) => {{
+        let Some(found) = $found else { return };
+        found
+    }};
+}
+pub(crate) use or_return;
+
 /// A caching_sha2 password that is longer than a nonce.
 pub(crate) const SHA_PASSWORD: &str = "a pass phrase that is longer than any nonce";
 
@@ -71,29 +80,50 @@ pub(crate) fn pooled<T>(start: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     start(std::thread::current().name().unwrap_or("a test"))
 }
 
+/// One of MariaDB and, with `true`, one of MySQL, as far as they are installed.
+pub(crate) fn on_both<T>(start: fn(&str, bool) -> Option<T>) -> impl Iterator<Item = T> {
+    let of = move |is_mysql| pooled(|test| start(test, is_mysql));
+    [false, true].into_iter().filter_map(of)
+}
+
 /// The shared servers of both kinds, as far as they are installed.
 pub(crate) fn pooled_servers() -> impl Iterator<Item = &'static Real> {
     [pooled(server), pooled(mysql)].into_iter().flatten()
 }
 
-/// A server of the test's own, to be killed.
-pub(crate) fn own_server(test: &str) -> Option<Real> {
-    found(Real::start(&[]), test)
+/// Says that the running test is skipped, or a part of it, and why.
+pub(crate) fn skip(why: &str) {
+    pooled(|test| {
+        skipped(test, why);
+        Some(())
+    });
+}
+
+/// A server of the test's own, with the account `app`.
+pub(crate) fn own(started: Result<Real, String>) -> Option<Real> {
+    let real = pooled(|test| found(started, test))?;
+    real.create_user("app", "app");
+    Some(real)
+}
+
+/// A MariaDB of the test's own, to be killed.
+pub(crate) fn own_server(_: &str) -> Option<Real> {
+    own(Real::start(&[]))
 }
 
 /// A MySQL of the test's own.
-pub(crate) fn own_mysql(test: &str) -> Option<Real> {
-    found(Real::start_mysql(&[]), test)
+pub(crate) fn own_mysql(_: &str) -> Option<Real> {
+    own(Real::start_mysql(&[]))
 }
 
 /// Servers of both kinds for a test of the pool alone, one after the other.
 pub(crate) fn own_servers(arguments: &[&str]) -> impl Iterator<Item = Real> {
-    [false, true].into_iter().filter_map(move |is_mysql| {
-        pooled(|test| match is_mysql {
-            false => found(Real::start(arguments), test),
-            true => found(Real::start_mysql(arguments), test),
+    [false, true]
+        .into_iter()
+        .filter_map(move |is_mysql| match is_mysql {
+            false => own(Real::start(arguments)),
+            true => own(Real::start_mysql(arguments)),
         })
-    })
 }
 
 /// Started server; `None`, said on stderr, where MariaDB is not installed.
@@ -109,13 +139,14 @@ pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Opti
 }
 
 /// A MySQL of the test's own that numbers its transactions; `None` where it is not installed.
-pub(crate) fn mysql_with_gtids(test: &str) -> Option<Real> {
-    let numbers = [
-        "--log-bin=log",
-        "--gtid-mode=ON",
-        "--enforce-gtid-consistency=ON",
-    ];
-    found(Real::start_mysql(&numbers), test)
+pub(crate) fn mysql_with_gtids(_: &str) -> Option<Real> {
+    let numbers = "--log-bin=log --gtid-mode=ON --enforce-gtid-consistency=ON";
+    own(Real::start_mysql(&words(numbers)))
+}
+
+/// The words of a line, as arguments of a program.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }
 
 /// A configuration for every account of the tests; `extra` are lines of its top level.
@@ -150,10 +181,68 @@ pub(crate) fn config_file(real: &Real, name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// A folder that goes away with its test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("onramp-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    /// Writes a file; its path as text.
+    pub(crate) fn put(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// An address of TCP as sockets take it.
+pub(crate) fn tcp(address: &Address) -> std::net::SocketAddr {
+    match address {
+        Address::Tcp(address) => *address,
+        Address::Unix(path) => panic!("{} has no port", path.display()),
+    }
+}
+
+/// The port of an address of TCP.
+pub(crate) fn port_of(address: &Address) -> String {
+    tcp(address).port().to_string()
+}
+
 /// Fails with the whole text where it lacks these words.
 #[track_caller]
 pub(crate) fn says(text: &str, words: &str) {
     assert!(text.contains(words), "no '{words}' in: {text}");
+}
+
+/// Runs the program with the words of a line to its end.
+pub(crate) fn onramp(line: &str) -> Ran {
+    run(binary(), &words(line), Duration::from_secs(60))
+}
+
+/// Rows of a table that is a text: a line each, its columns apart by `=>`.
+pub(crate) fn table<const COLUMNS: usize>(text: &str) -> Vec<[&str; COLUMNS]> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let rows = lines.map(|line| line.split("=>").map(str::trim).collect::<Vec<_>>());
+    rows.map(|row| row.try_into().unwrap()).collect()
+}
+
+/// Waits for the end of a pool, which must succeed; everything it said.
+pub(crate) fn ended(pool: Pool) -> String {
+    let (status, said) = pool.wait();
+    assert!(status.success(), "{said}");
+    said
 }
 
 /// Sends a statement.
@@ -260,10 +349,8 @@ pub(crate) fn through(real: &Real, backends: usize) -> Way {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let socket = real.folder().join(format!("pool{number}.sock"));
-    let extra = format!(
-        "backends_max = {backends}\ngroups = 1\n{}",
-        tls(real, "optional")
-    );
+    let secured = tls(real, "optional");
+    let extra = format!("backends_max = {backends}\ngroups = 1\n{secured}");
     let more = ["--listen", socket.to_str().unwrap()];
     let pool = start_pool_with(real, &format!("pool{number}.toml"), &extra, &more);
     Way {

@@ -8,7 +8,7 @@
 
 use super::crowd::Crowd;
 use super::threads::has_own_pid_max;
-use super::{Forecast, compare, doctor, explained, has, is_root, is_soak, server_behind};
+use super::{Forecast, compare, doctor, explained, has, is_root, is_soak};
 use crate::world::*;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -59,8 +59,7 @@ impl Drop for Ending {
 
 #[test]
 fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
-    let test = "mappings_of_a_process_end_its_threads_where_the_doctor_says";
-    if !has(test, &["python3"]) {
+    if !has(&["python3"]) {
         return;
     }
     let limit: u64 = fs::read_to_string("/proc/sys/vm/max_map_count")
@@ -68,7 +67,7 @@ fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
         .and_then(|text| text.trim().parse().ok())
         .unwrap();
     if limit > 300_000 {
-        skipped(test, "vm.max_map_count is too large to be filled quickly");
+        skip("vm.max_map_count is too large to be filled quickly");
         return;
     }
     let child = Command::new("python3")
@@ -91,7 +90,7 @@ fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
         [EAGAIN, ENOMEM],
         "returned by pthread_create, and left in errno"
     );
-    compare(test, &forecast, "max_map_count", said[0]);
+    compare(&forecast, "max_map_count", said[0]);
 }
 
 /// Library like [`FILLER`], before a program's own first line. Once: what the program starts itself
@@ -119,42 +118,28 @@ __attribute__((constructor)) static void fill(void) {
 }
 "#;
 
-/// A folder that goes away with the test.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The server's own `Can't create a new thread (errno 11)`, at vm.max_map_count and nothing else.
 #[test]
 fn mappings_of_a_server_end_its_connections_where_the_doctor_says() {
-    let test = "mappings_of_a_server_end_its_connections_where_the_doctor_says";
-    if !has(test, &["cc", "env"]) {
+    if !has(&["cc", "env"]) {
         return;
     }
     if number_of("/proc/sys/vm/max_map_count") > 300_000 {
-        skipped(test, "vm.max_map_count is too large to be filled quickly");
+        skip("vm.max_map_count is too large to be filled quickly");
         return;
     }
-    let name = format!("onramp-maps-{}", std::process::id());
-    let folder = Folder(std::env::temp_dir().join(name));
-    fs::create_dir_all(&folder.0).unwrap();
+    let folder = Folder::new("maps");
     let (source, library) = (folder.0.join("fill.c"), folder.0.join("fill.so"));
     fs::write(&source, PRELOADED).unwrap();
-    let built = Command::new("cc")
+    let mut compiler = Command::new("cc");
+    compiler
         .args(["-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .status();
-    assert!(built.unwrap().success());
+        .args([&library, &source]);
+    assert!(compiler.status().unwrap().success());
     let preload = format!("LD_PRELOAD={}", library.display());
     let prefix = ["env", "MAPS_TO_LEAVE=6000", &preload];
     let extra = ["--max-connections=5000", "--table-open-cache=400"];
-    let Some(real) = server_behind(test, &prefix, &extra) else {
-        return;
-    };
+    let real = or_return!(own(Real::start_behind(&prefix, &extra)));
     let pid = real.pid().to_string();
     let forecast = doctor(&[], &["--role", "server", "--server-pid", &pid]);
     let crowd = Crowd::gather(&real, &forecast, "");
@@ -164,25 +149,17 @@ fn mappings_of_a_server_end_its_connections_where_the_doctor_says() {
         "{words}"
     );
     assert_eq!(explained(words), ["server-1135"], "{words}");
-    compare(test, &forecast, "max_map_count", crowd.count());
+    compare(&forecast, "max_map_count", crowd.count());
     let nearest = nearest_limit(&["1135", "--server-pid", &pid]);
     assert!(nearest.contains("/proc/sys/vm/max_map_count"), "{nearest}");
 }
 
 /// The command of the limit that `onramp explain` marks as the nearest.
 fn nearest_limit(asked: &[&str]) -> String {
-    let output = Command::new(binary())
-        .arg("explain")
-        .args(asked)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (above, _) = text
-        .split_once("<-- the nearest")
-        .unwrap_or_else(|| panic!("{text}"));
+    let text = onramp(&format!("explain {}", asked.join(" "))).stdout;
+    let (above, _) = text.split_once("<-- the nearest").expect(&text);
     let command = above.lines().rfind(|line| line.starts_with("    $ "));
-    command.unwrap_or_else(|| panic!("{text}")).to_owned()
+    command.expect(&text).to_owned()
 }
 
 /// kernel.pid_max raised for as long as this lives, and a shell that restores it if we are killed.
@@ -196,10 +173,8 @@ const PID_MAX: &str = "/proc/sys/kernel/pid_max";
 impl RaisedPidMax {
     fn new() -> RaisedPidMax {
         let before = fs::read_to_string(PID_MAX).unwrap();
-        let script = format!(
-            "trap '' INT TERM HUP; read -r _; echo {} > {PID_MAX}",
-            before.trim()
-        );
+        let part = before.trim();
+        let script = format!("trap '' INT TERM HUP; read -r _; echo {part} > {PID_MAX}");
         let shell = Command::new("sh")
             .args(["-c", &script])
             .stdin(Stdio::piped())
@@ -239,17 +214,9 @@ fn sysbench(is_inside: bool, first: &str) -> (Forecast, String) {
     let script = format!("{first}\n{ASK}\necho END\n{SYSBENCH} 2>&1");
     let shell = ["sh", "-c", &script, binary().to_str().unwrap()];
     let own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
-    let line: Vec<&str> = own[..if is_inside { own.len() } else { 0 }]
-        .iter()
-        .chain(&shell)
-        .copied()
-        .collect();
-    let output = Command::new(line[0])
-        .args(&line[1..])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = [&own[..if is_inside { own.len() } else { 0 }], &shell].concat();
+    let longest = Duration::from_secs(120);
+    let said = run(Path::new(line[0]), &line[1..], longest).stdout;
     let (answer, rest) = said.split_once("END\n").unwrap_or_else(|| panic!("{said}"));
     let failed = rest.lines().find(|line| line.contains("for thread #"));
     let failed = failed.unwrap_or_else(|| panic!("{said}")).to_owned();
@@ -271,25 +238,24 @@ fn number_of(file: &str) -> u64 {
 /// it runs, kernel.pid_max is raised, so that everybody else can go on starting processes.
 #[test]
 fn sysbench_ends_at_max_map_count_with_errno_12_and_at_pid_max_with_errno_11() {
-    let test = "sysbench_ends_at_max_map_count_with_errno_12_and_at_pid_max_with_errno_11";
-    if !is_soak(test) || !is_root(test) || !has(test, &["sysbench", "unshare"]) {
+    if !is_soak() || !is_root() || !has(&["sysbench", "unshare"]) {
         return;
     }
     if number_of("/proc/sys/vm/max_map_count") > 70_000 {
-        skipped(test, "vm.max_map_count is not at its small default");
+        skip("vm.max_map_count is not at its small default");
         return;
     }
     let raised = RaisedPidMax::new();
     let (forecast, line) = sysbench(false, "");
     assert!(line.contains("errno = 12"), "{line}");
     assert_eq!(explained(&line), ["sysbench-threads-maps"], "{line}");
-    compare(test, &forecast, "max_map_count", threads_before(&line));
+    compare(&forecast, "max_map_count", threads_before(&line));
 
     if has_own_pid_max() {
         let (forecast, line) = sysbench(true, FEW_NUMBERS);
         assert!(line.contains("errno = 11"), "{line}");
         assert_eq!(explained(&line), ["sysbench-threads"], "{line}");
-        compare(test, &forecast, "pid_max", threads_before(&line));
+        compare(&forecast, "pid_max", threads_before(&line));
     }
     drop(raised);
 }

@@ -1,6 +1,6 @@
 //! The network's walls: local ports, in a network of the test's own, and the listener's line.
 
-use super::{compare, doctor, explained, has, is_root, server_behind};
+use super::{compare, doctor, explained, has, is_root};
 use crate::world::*;
 use serde_json::Value;
 use std::fs;
@@ -9,16 +9,16 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn local_ports_end_where_the_doctor_says() {
-    let test = "local_ports_end_where_the_doctor_says";
-    if !is_root(test) || !has(test, &["unshare", "nsenter", "ip"]) {
+    if !is_root() || !has(&["unshare", "nsenter", "ip"]) {
         return;
     }
     let script = r#"ip link set lo up &&
         echo "20000 20999" > /proc/sys/net/ipv4/ip_local_port_range && exec "$@""#;
     let prefix = ["unshare", "--net", "sh", "-c", script, "sh"];
-    let Some(real) = server_behind(test, &prefix, &["--max-connections=3000"]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start_behind(
+        &prefix,
+        &["--max-connections=3000"]
+    )));
     real.create_user("app", "app");
     let pid = real.pid().to_string();
     let enter = ["nsenter", "--target", &pid, "--net", "--"];
@@ -29,7 +29,7 @@ fn local_ports_end_where_the_doctor_says() {
     assert!(errors.iter().any(|error| error["code"] == 99), "{report:#}");
     let words = said.lines().find(|line| line.contains("EADDRNOTAVAIL"));
     assert_eq!(explained(words.unwrap()), ["client-2003-99"], "{said}");
-    compare(test, &forecast, "local_ports", reached);
+    compare(&forecast, "local_ports", reached);
 }
 
 /// Opens more connections from one address than there are ports.
@@ -53,12 +53,10 @@ fn load(enter: &[&str], port: u16, json: &std::path::Path) -> (Value, String) {
 #[test]
 fn connections_that_wait_end_where_the_doctor_says() {
     let test = "connections_that_wait_end_where_the_doctor_says";
-    if !has(test, &["kill"]) {
+    if !has(&["kill"]) {
         return;
     }
-    let Some(real) = server_behind(test, &[], &["--back-log=200"]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start(&["--back-log=200"])));
     let target = format!("mysql://root@localhost?socket={}", real.socket());
     let forecast = doctor(&[], &["--target", &target]);
     let line = forecast.have("accept_queue");

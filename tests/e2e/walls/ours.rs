@@ -6,7 +6,7 @@
 //! one group is it the very number.
 
 use super::crowd::Crowd;
-use super::{Forecast, compare, doctor_about, explained, has, server_behind};
+use super::{Forecast, compare, doctor_about, explained, has};
 use crate::world::*;
 use serde_json::Value;
 use std::fs;
@@ -37,7 +37,7 @@ fn pool_forecast(groups: &str) -> Forecast {
 #[test]
 fn descriptors_of_the_pool_end_where_the_doctor_says() {
     let test = "descriptors_of_the_pool_end_where_the_doctor_says";
-    if !has(test, &["prlimit"]) {
+    if !has(&["prlimit"]) {
         return;
     }
     let Some(real) = pooled(server) else { return };
@@ -50,7 +50,7 @@ fn descriptors_of_the_pool_end_where_the_doctor_says() {
         "{words}"
     );
     assert!(!explained(words).is_empty(), "{words}");
-    compare(test, &forecast, "pool_descriptors", crowd.count());
+    compare(&forecast, "pool_descriptors", crowd.count());
     // Dealt to four by hash, the fullest is full first; not before the forecast.
     let (forecast, pool) = (pool_forecast("4"), small_pool(real, "4"));
     let crowd = Crowd::gather_at(&pool.address, &|| pool.said(), &forecast, "");
@@ -61,17 +61,14 @@ fn descriptors_of_the_pool_end_where_the_doctor_says() {
 
 #[test]
 fn descriptors_of_the_load_end_where_the_doctor_says() {
-    let test = "descriptors_of_the_load_end_where_the_doctor_says";
-    if !has(test, &["prlimit"]) {
+    if !has(&["prlimit"]) {
         return;
     }
     let extra = [
         "--max-connections=12000",
         "--thread-handling=pool-of-threads",
     ];
-    let Some(real) = server_behind(test, &[], &extra) else {
-        return;
-    };
+    let real = or_return!(own(Real::start(&extra)));
     real.create_user("app", "app");
     let forecast = doctor_about("direct", &["prlimit", LOAD], &["--role", "client"]);
     let target = format!("mysql://app:app@127.0.0.1:{}/mysql", real.port());
@@ -88,7 +85,7 @@ fn descriptors_of_the_load_end_where_the_doctor_says() {
     let errors = report["errors"].as_array().unwrap();
     assert!(errors.iter().any(|error| error["code"] == 24), "{report:#}");
     let reached = report["connected"].as_u64().unwrap();
-    compare(test, &forecast, "client_descriptors", reached);
+    compare(&forecast, "client_descriptors", reached);
 }
 
 /// Runs the program with the load's few descriptors.

@@ -1,6 +1,6 @@
 //! The server's own bounds: max_connections and max_prepared_stmt_count.
 
-use super::{compare, doctor, explained, server_behind};
+use super::{compare, doctor, explained};
 use crate::world::*;
 
 /// Statements that each connection prepares: sysbench's, on ten tables.
@@ -18,10 +18,7 @@ fn plain(real: &Real) -> Account {
 
 #[test]
 fn connections_of_a_server_end_where_the_doctor_says() {
-    let test = "connections_of_a_server_end_where_the_doctor_says";
-    let Some(real) = server_behind(test, &[], &["--max-connections=150"]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start(&["--max-connections=150"])));
     let account = plain(&real);
     let forecast = doctor(&[], &["--target", &target(&real)]);
     let mut held = Vec::new();
@@ -38,16 +35,13 @@ fn connections_of_a_server_end_where_the_doctor_says() {
         explained("ERROR 1040 (08004): Too many connections"),
         ["server-1040"]
     );
-    compare(test, &forecast, "max_connections", held.len() as u64);
+    compare(&forecast, "max_connections", held.len() as u64);
 }
 
 #[test]
 fn prepared_statements_of_a_server_end_where_the_doctor_says() {
-    let test = "prepared_statements_of_a_server_end_where_the_doctor_says";
     let bound = format!("--max-prepared-stmt-count={}", STATEMENTS * 100 + 50);
-    let Some(real) = server_behind(test, &[], &[&bound]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start(&[&bound])));
     let account = plain(&real);
     let each = STATEMENTS.to_string();
     let forecast = doctor(
@@ -77,10 +71,5 @@ fn prepared_statements_of_a_server_end_where_the_doctor_says() {
     assert_eq!(refusal.code, 1461, "{refusal:?}");
     let words = format!("ERROR 1461 (42000): {}", refusal.message);
     assert_eq!(explained(&words), ["server-1461"], "{words}");
-    compare(
-        test,
-        &forecast,
-        "max_prepared_stmt_count",
-        held.len() as u64,
-    );
+    compare(&forecast, "max_prepared_stmt_count", held.len() as u64);
 }

@@ -5,7 +5,7 @@
 //! one.
 
 use super::crowd::Crowd;
-use super::{Forecast, compare, doctor, explained, has, is_root, server_behind};
+use super::{Forecast, compare, doctor, explained, has, is_root};
 use crate::world::*;
 use std::fs;
 use std::process::Command;
@@ -25,23 +25,20 @@ fn forecast(prefix: &[&str], pid: &str) -> Forecast {
 }
 
 /// Connects to the wall and holds the forecast against it.
-fn meet(test: &str, real: &Real, forecast: &Forecast, limit: &str) {
+fn meet(real: &Real, forecast: &Forecast, limit: &str) {
     let crowd = Crowd::gather(real, forecast, "");
     let words = &crowd.words;
     assert!(words.starts_with("ERROR 1135: "), "{words}");
     assert_eq!(explained(words), ["server-1135"], "{words}");
-    compare(test, forecast, limit, crowd.count());
+    compare(forecast, limit, crowd.count());
 }
 
 #[test]
 fn descriptors_of_a_server_end_where_the_doctor_says() {
-    let test = "descriptors_of_a_server_end_where_the_doctor_says";
-    if !has(test, &["prlimit"]) {
+    if !has(&["prlimit"]) {
         return;
     }
-    let Some(real) = server_behind(test, &[], &[CONNECTIONS, FEW_TABLES]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start(&[CONNECTIONS, FEW_TABLES])));
     let pid = real.pid().to_string();
     // The server cuts max_connections to what it gets at its start; later it does not notice.
     let status = Command::new("prlimit")
@@ -51,13 +48,12 @@ fn descriptors_of_a_server_end_where_the_doctor_says() {
     let forecast = forecast(&[], &pid);
     let crowd = Crowd::gather(&real, &forecast, "accept");
     assert_eq!(explained(&crowd.words), ["log-accept"], "{}", crowd.words);
-    compare(test, &forecast, "server_descriptors", crowd.count());
+    compare(&forecast, "server_descriptors", crowd.count());
 }
 
 #[test]
 fn threads_of_a_user_end_where_the_doctor_says() {
-    let test = "threads_of_a_user_end_where_the_doctor_says";
-    if !is_root(test) || !has(test, &["setpriv", "prlimit"]) {
+    if !is_root() || !has(&["setpriv", "prlimit"]) {
         return;
     }
     // Root is free of RLIMIT_NPROC, so the server runs as somebody else.
@@ -69,11 +65,9 @@ fn threads_of_a_user_end_where_the_doctor_says() {
                setpriv --reuid {user} --clear-groups --inh-caps=-all -- "$@" --user={user}"#
     );
     let prefix = ["sh", "-c", &script, "sh"];
-    let Some(real) = server_behind(test, &prefix, &[CONNECTIONS, FEW_TABLES]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start_behind(&prefix, &[CONNECTIONS, FEW_TABLES])));
     let forecast = forecast(&[], &real.pid().to_string());
-    meet(test, &real, &forecast, "user_processes");
+    meet(&real, &forecast, "user_processes");
 }
 
 /// A control group of the test's own, removed when it is empty.
@@ -82,18 +76,12 @@ pub(crate) struct ControlGroup(PathBuf);
 impl ControlGroup {
     /// Makes one with a limit, whose file has a name in version 1 and another in version 2. `None`,
     /// said on stderr, where the controller cannot be had.
-    pub(crate) fn new(
-        test: &str,
-        controller: &str,
-        files: [&str; 2],
-        limit: &str,
-    ) -> Option<ControlGroup> {
+    pub(crate) fn new(controller: &str, files: [&str; 2], limit: &str) -> Option<ControlGroup> {
         let group = ControlGroup::make(controller, files, limit);
         if group.is_none() {
-            skipped(
-                test,
-                &format!("no control group with a {controller} controller can be made here"),
-            );
+            skip(&format!(
+                "no control group with a {controller} controller can be made here"
+            ));
         }
         group
     }
@@ -105,11 +93,8 @@ impl ControlGroup {
             _ => (root.to_owned(), 1),
         };
         if version == 1 {
-            fs::write(
-                root.join("cgroup.subtree_control"),
-                format!("+{controller}"),
-            )
-            .ok()?;
+            let wanted = format!("+{controller}");
+            fs::write(root.join("cgroup.subtree_control"), wanted).ok()?;
         }
         let path = root.join(format!("onramp-test-{}-{controller}", std::process::id()));
         fs::create_dir(&path).ok()?;
@@ -120,10 +105,8 @@ impl ControlGroup {
 
     /// The script that has a program begin in this group, as its arguments say.
     pub(crate) fn script(&self) -> String {
-        format!(
-            r#"echo $$ > {}/cgroup.procs && exec "$@""#,
-            self.0.display()
-        )
+        let group = self.0.display();
+        format!(r#"echo $$ > {group}/cgroup.procs && exec "$@""#)
     }
 }
 
@@ -135,20 +118,15 @@ impl Drop for ControlGroup {
 
 #[test]
 fn threads_of_a_control_group_end_where_the_doctor_says() {
-    let test = "threads_of_a_control_group_end_where_the_doctor_says";
-    if !is_root(test) {
+    if !is_root() {
         return;
     }
-    let Some(group) = ControlGroup::new(test, "pids", ["pids.max"; 2], "800") else {
-        return;
-    };
+    let group = or_return!(ControlGroup::new("pids", ["pids.max"; 2], "800"));
     let script = group.script();
     let prefix = ["sh", "-c", &script, "sh"];
-    let Some(real) = server_behind(test, &prefix, &[CONNECTIONS, FEW_TABLES]) else {
-        return;
-    };
+    let real = or_return!(own(Real::start_behind(&prefix, &[CONNECTIONS, FEW_TABLES])));
     let forecast = forecast(&[], &real.pid().to_string());
-    meet(test, &real, &forecast, "group_pids");
+    meet(&real, &forecast, "group_pids");
     drop(real);
 }
 
@@ -164,38 +142,22 @@ pub(super) fn has_own_pid_max() -> bool {
 
 #[test]
 fn process_numbers_end_where_the_doctor_says() {
-    let test = "process_numbers_end_where_the_doctor_says";
-    if !is_root(test) || !has(test, &["unshare", "nsenter"]) {
+    if !is_root() || !has(&["unshare", "nsenter"]) {
         return;
     }
     if !has_own_pid_max() {
-        skipped(
-            test,
-            "kernel.pid_max is the whole machine's before Linux 6.14",
-        );
-        return;
+        return skip("kernel.pid_max is the whole machine's before Linux 6.14");
     }
     // As on a host that has been up for a while, the first 300 numbers have been given out once.
     let script = r#"n=0; while [ $n -lt 320 ]; do ( : ); n=$((n+1)); done
         echo 2000 > /proc/sys/kernel/pid_max && exec "$@""#;
-    let prefix = [
-        "unshare",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--mount-proc",
-        "sh",
-        "-c",
-        script,
-        "sh",
-    ];
-    let Some(real) = server_behind(test, &prefix, &[CONNECTIONS, FEW_TABLES]) else {
-        return;
-    };
+    let mut prefix = words("unshare --pid --fork --kill-child --mount-proc sh -c");
+    prefix.extend([script, "sh"]);
+    let real = or_return!(own(Real::start_behind(&prefix, &[CONNECTIONS, FEW_TABLES])));
     let pid = real.pid();
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     let inside = children.trim();
     let enter = ["nsenter", "--target", inside, "--pid", "--mount", "--"];
     let forecast = forecast(&enter, "1");
-    meet(test, &real, &forecast, "pid_max");
+    meet(&real, &forecast, "pid_max");
 }
