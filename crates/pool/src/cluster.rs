@@ -325,10 +325,7 @@ impl Cluster {
     /// A sentence: a server that could not take the writer's place.
     pub(crate) fn compare(&self) -> Result<(), String> {
         let known = &mut *self.known();
-        let writer = known
-            .view
-            .writer
-            .and_then(|id| known.traits[id.index()].clone());
+        let writer = (known.view.writer).and_then(|id| known.traits[id.index()].clone());
         known.reference = writer;
         let Some(reference) = &known.reference else {
             return Ok(());

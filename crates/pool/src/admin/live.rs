@@ -94,10 +94,7 @@ impl Live {
         let Some(source) = self.source.get() else {
             return Some(Err("the pool does not serve yet".into()));
         };
-        let tables = source
-            .tables()
-            .iter()
-            .filter(|table| table.schema == DEFAULT_SCHEMA);
+        let tables = (source.tables().iter()).filter(|table| table.schema == DEFAULT_SCHEMA);
         if name.is_empty() {
             let list = tables.map(|table| json!({"name": table.name, "help": table.help}));
             return Some(Ok(Json::from_iter(list).to_string()));
@@ -119,10 +116,7 @@ impl Live {
     }
 
     fn shown(&self) -> Shown {
-        self.shown
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        (self.shown.lock().unwrap_or_else(PoisonError::into_inner)).clone()
     }
 
     fn is_looked_at(&self) -> bool {
@@ -154,9 +148,7 @@ pub(crate) fn keep(live: Arc<Live>, source: Arc<Console>) -> Result<(), String> 
     };
     let builder = std::thread::Builder::new().name("live".into());
     let started = builder.spawn(work);
-    started
-        .map(|_| ())
-        .map_err(|error| format!("cannot start the thread of the page: {error}"))
+    (started.map(|_| ())).map_err(|error| format!("cannot start the thread of the page: {error}"))
 }
 
 /// The figures of one second. In the history it is a row of numbers in this order.
@@ -394,9 +386,7 @@ fn as_json(table: &Table, rows: Vec<Row>) -> Json {
         Value::Text(text) => text.into(),
     };
     let rows = rows.into_iter();
-    let rows: Vec<Vec<Json>> = rows
-        .map(|row| row.into_iter().map(shown).collect())
-        .collect();
+    let rows: Vec<Vec<Json>> = (rows.map(|row| row.into_iter().map(shown).collect())).collect();
     json!({ "names": names, "rows": rows })
 }
 

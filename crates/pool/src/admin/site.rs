@@ -101,9 +101,7 @@ fn table(live: &Live, name: &str) -> Reply {
 fn answer(board: &Board, live: &Arc<Live>, request: &Request<'_>) -> Answer {
     let name = match request.path {
         "/tables.json" => Some(""),
-        path => path
-            .strip_prefix("/tables/")
-            .and_then(|name| name.strip_suffix(".json")),
+        path => (path.strip_prefix("/tables/")).and_then(|name| name.strip_suffix(".json")),
     };
     let Some(name) = name else {
         return answer_now(board, live, request).into();

@@ -128,10 +128,7 @@ impl Accounts {
 
     /// Replaces the accounts read from the server.
     pub(crate) fn set_of_server(&self, accounts: ServerAccounts) {
-        let mut of_server = self
-            .of_server
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut of_server = (self.of_server.lock()).unwrap_or_else(PoisonError::into_inner);
         *of_server = Arc::new(accounts);
     }
 
@@ -164,9 +161,7 @@ impl Accounts {
     /// Removes the cached passwords of all the server's accounts, which the server may have
     /// forgotten: the next logins have to send them.
     pub(crate) fn forget_caches(&self) {
-        self.of_server()
-            .all()
-            .for_each(|account| account.learnt.forget());
+        (self.of_server().all()).for_each(|account| account.learnt.forget());
     }
 
     /// The account as it is now, if its password is still the one that was proven.

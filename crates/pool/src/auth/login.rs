@@ -398,9 +398,7 @@ impl Login {
             if identity.is_some_and(|identity| identity.like.verifier.slow.is_some()) {
                 return Outcome::Check(Wiped::cut(answer, ANSWER_MAX));
             }
-            let right = self
-                .proof()
-                .is_some_and(|proof| proof.is_proven_by(password));
+            let right = (self.proof()).is_some_and(|proof| proof.is_proven_by(password));
             // One encrypted answer in 256 ends like a password in clear.
             if right || !login_context.keys.may_decrypt(answer) {
                 return self.verdict(right, Vec::new(), seq, true);

@@ -113,9 +113,7 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
         0x81..=0x84 => {
             let count = usize::from(first & 0x7F);
             let bytes = rest.get(..count)?;
-            let len = bytes
-                .iter()
-                .fold(0, |len, byte| len << 8 | usize::from(*byte));
+            let len = (bytes.iter()).fold(0, |len, byte| len << 8 | usize::from(*byte));
             (len, &rest[count..])
         }
         _ => return None,
@@ -199,13 +197,7 @@ fn put_value(line: &mut String, tag: u8, value: &[u8]) {
         UNIVERSAL => 4,
         _ => 1,
     };
-    let is_used = |place: usize| {
-        value
-            .iter()
-            .skip(place)
-            .step_by(width)
-            .any(|byte| *byte != 0)
-    };
+    let is_used = |place: usize| (value.iter().skip(place).step_by(width)).any(|byte| *byte != 0);
     for (index, byte) in value.iter().enumerate() {
         if width > 1 && !is_used(index % width) {
             continue;

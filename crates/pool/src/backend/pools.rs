@@ -226,11 +226,7 @@ impl BackendPool {
 
     /// True if no backend of it is free, and its server takes no more.
     pub(crate) fn is_server_full(&self) -> bool {
-        self.idle.is_empty()
-            && self
-                .server
-                .as_ref()
-                .is_some_and(|server| server.is_at_max())
+        self.idle.is_empty() && (self.server.as_ref()).is_some_and(|server| server.is_at_max())
     }
 
     /// Stores the session in which a fresh backend begins, with `init_connect` with all its

@@ -263,9 +263,7 @@ impl Relay<'_> {
 
     fn put_eof_due(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.middle.eof_due) {
-            let [low, high] = self
-                .flags(self.status & !status::OF_ONE_REPLY)
-                .to_le_bytes();
+            let [low, high] = (self.flags(self.status & !status::OF_ONE_REPLY)).to_le_bytes();
             let eof = [END, 0, 0, low, high];
             put_short(out, self.take_seq(), |out| out.extend_from_slice(&eof));
         }

@@ -52,10 +52,7 @@ impl Cluster {
                 trigger.wait(VACANT);
                 continue;
             };
-            if before
-                .as_ref()
-                .is_none_or(|before| !Arc::ptr_eq(before, &place))
-            {
+            if (before.as_ref()).is_none_or(|before| !Arc::ptr_eq(before, &place)) {
                 (asked, before) = (None, Some(place.clone()));
             }
             let begun = Time::now();

@@ -115,9 +115,7 @@ pub(super) fn check_monitor(
         file: &mut server.monitor_password_file,
         env: &mut server.monitor_password_env,
     };
-    typed
-        .take(warnings)
-        .map_err(|error| format!("backend.{error}"))?;
+    (typed.take(warnings)).map_err(|error| format!("backend.{error}"))?;
     match (server.monitor_user.take(), server.monitor_password.take()) {
         (Some(user), Some(password)) if !user.contains('\0') => Ok(Some((user, password))),
         (None, None) => Ok(None),
@@ -234,9 +232,7 @@ pub(super) fn check_server_tls(
     let typed = mistakes.section(note, read, backend, None)?;
     let typed = typed.typed(&backend.prefix);
     // That of `[backend]` alone is used for servers that are found.
-    let listed = cluster
-        .as_ref()
-        .filter(|cluster| cluster.discovery.is_none());
+    let listed = (cluster.as_ref()).filter(|cluster| cluster.discovery.is_none());
     let place = listed.map_or(place, |cluster| &cluster.places[0]);
     let listed_warnings = &mut Vec::new();
     let own_warnings = match cluster {

@@ -168,21 +168,15 @@ impl Settings {
                 Some(mut user) => {
                     user.usage = before.usage.clone();
                     if before.origin == Origin::Removed {
-                        changes
-                            .applied
-                            .push(format!("user '{}' (again)", user.name));
+                        (changes.applied).push(format!("user '{}' (again)", user.name));
                     } else if !user.is_as(before) {
-                        changes
-                            .applied
-                            .push(format!("user '{}' (changed)", user.name));
+                        (changes.applied).push(format!("user '{}' (changed)", user.name));
                     }
                     user
                 }
                 None => {
                     if before.origin != Origin::Removed {
-                        changes
-                            .applied
-                            .push(format!("user '{}' (removed)", before.name));
+                        (changes.applied).push(format!("user '{}' (removed)", before.name));
                     }
                     User {
                         origin: Origin::Removed,

@@ -63,10 +63,7 @@ impl<T> FromFiles<T> {
 
     /// The value made last.
     pub(crate) fn get(&self) -> Arc<T> {
-        self.made
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        (self.made.lock().unwrap_or_else(PoisonError::into_inner)).clone()
     }
 
     /// Makes it again if a file has changed since the last attempt, or if it is `demanded`.

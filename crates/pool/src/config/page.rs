@@ -269,10 +269,7 @@ fn page() -> String {
         let space = if default.is_empty() { "" } else { " " };
         page += &format!("| {} | {text} |{space}{default} |\n", keys_shown(row.key));
     }
-    let names: Vec<String> = as_above
-        .iter()
-        .map(|row| format!("`{}`", row.key))
-        .collect();
+    let names: Vec<String> = (as_above.iter().map(|row| format!("`{}`", row.key))).collect();
     page += &format!(
         "| {} | as above, for this user | as above |\n",
         names.join(", ")

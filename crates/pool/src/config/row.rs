@@ -284,9 +284,7 @@ impl Row {
         let bounds = match self.kind {
             Kind::Number { unit, min, max } => {
                 let (min, max) = (grouped(min), grouped(max));
-                let word = self
-                    .word
-                    .map(|(word, means)| format!(", or {word}: {means}"));
+                let word = (self.word).map(|(word, means)| format!(", or {word}: {means}"));
                 let word = word.unwrap_or_default();
                 Some(format!("{min} to {max} {}{word}", unit.name()))
             }

@@ -178,9 +178,7 @@ impl Rules {
                      one back: ALLOW DIGEST '...'"
                 ));
             }
-            let rule = set
-                .entry(digest)
-                .or_insert_with(|| Rule::new(effect.clone(), until));
+            let rule = (set.entry(digest)).or_insert_with(|| Rule::new(effect.clone(), until));
             (rule.effect, rule.until) = (effect, until);
             Ok(())
         })

@@ -156,10 +156,7 @@ impl SpoolJobs {
 
 fn batch_of(queue: &mut VecDeque<SpoolWrite>) -> Vec<SpoolWrite> {
     let group = queue.front().map(SpoolWrite::group);
-    let same = queue
-        .iter()
-        .take(BATCH_MAX)
-        .take_while(|write| Some(write.group()) == group);
+    let same = (queue.iter().take(BATCH_MAX)).take_while(|write| Some(write.group()) == group);
     let len = same.count();
     queue.drain(..len).collect()
 }

@@ -37,10 +37,7 @@ impl Machine {
         Machine {
             descriptors: descriptors::raise_limit().soft,
             cores: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
-            threads: pids
-                .unwrap_or(u64::MAX)
-                .saturating_sub(THREADS_RESERVED)
-                .max(1),
+            threads: (pids.unwrap_or(u64::MAX).saturating_sub(THREADS_RESERVED)).max(1),
         }
     }
 }
@@ -68,16 +65,12 @@ pub(crate) fn plan(settings: &Settings, machine: Machine) -> Result<Layout, Stri
         Budget::most_of_group(settings.backends_max, groups) as u64
     };
     let room = |groups: u64| {
-        limit
-            .saturating_sub(DESCRIPTORS_RESERVED + groups)
-            .saturating_sub(backends(groups))
+        (limit.saturating_sub(DESCRIPTORS_RESERVED + groups)).saturating_sub(backends(groups))
     };
     let clients = settings.clients_max as u64;
     // Each group has backends of its own; with too few, one pinned client would be all it has.
     let served = (settings.backends_max as u64 / BACKENDS_PER_GROUP).max(1);
-    let wished = settings
-        .groups
-        .map_or(cores.min(served).min(threads), |groups| groups as u64);
+    let wished = (settings.groups).map_or(cores.min(served).min(threads), |groups| groups as u64);
     let mut groups = wished.max(1);
     while settings.groups.is_none()
         && groups < clients

@@ -87,9 +87,7 @@ pub(crate) fn open_listeners(
     };
     let unix = |path: &std::path::Path| {
         let all = &before?.unix;
-        all.iter()
-            .find(|(there, _)| there == path)
-            .map(|(_, listener)| listener.clone())
+        (all.iter().find(|(there, _)| there == path)).map(|(_, listener)| listener.clone())
     };
     let open = |address: &Address| match address {
         Address::Tcp(address) => match tcp(address) {

@@ -263,10 +263,7 @@ impl AccountSlots {
             0 => 0,
             wanting => slots.held.max(wanting),
         };
-        slots
-            .part
-            .and(slots.max)
-            .map(|max| (max, slots.held + more))
+        (slots.part.and(slots.max)).map(|max| (max, slots.held + more))
     }
 
     /// Takes the part that the fleet leaves to this pool. What is above it is closed when it is

@@ -141,9 +141,7 @@ pub(crate) fn asked(sql: &[u8], mode: LexMode) -> Asked {
     if !tokens.next().is_some_and(sets) {
         return Asked::Nothing;
     }
-    let mentions = sql
-        .windows(PREFIX.len())
-        .any(|word| word.eq_ignore_ascii_case(PREFIX));
+    let mentions = (sql.windows(PREFIX.len())).any(|word| word.eq_ignore_ascii_case(PREFIX));
     if !mentions {
         return Asked::Nothing;
     }
@@ -165,9 +163,7 @@ pub(crate) fn asked(sql: &[u8], mode: LexMode) -> Asked {
         return Asked::Nothing;
     };
     let name = name.rsplit(|&b| matches!(b, b'.' | b'@')).next();
-    let name = name
-        .filter(|_| *kind != Kind::UserVariable)
-        .unwrap_or_default();
+    let name = (name.filter(|_| *kind != Kind::UserVariable)).unwrap_or_default();
     let mut names = [PRIORITY, ReadFrom::NAME].into_iter();
     let Some(name) = names.find(|known| is(name, known)) else {
         return Asked::Nothing;

@@ -145,9 +145,7 @@ impl RunningLimit {
         let throughput = statements as f64 / lasted.as_secs_f64();
         let highest = backends_max.min(self.most);
         search.climb.bound(highest);
-        search
-            .climb
-            .window_ended(throughput, is_limited && is_whole);
+        (search.climb).window_ended(throughput, is_limited && is_whole);
         (search.began, search.before) = (now, sums);
         self.now.store(search.climb.running_max(), Relaxed);
         self.ends.store((now + WINDOW).0, Relaxed);

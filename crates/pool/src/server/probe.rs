@@ -539,9 +539,7 @@ impl Connection {
             let mut table = questions::Rows::default();
             let column = |definition: &[u8]| {
                 let name = blocking::column_name(definition);
-                table
-                    .columns
-                    .push(String::from_utf8_lossy(name).into_owned());
+                (table.columns).push(String::from_utf8_lossy(name).into_owned());
             };
             let mut rows = Vec::new();
             let row = |row: &[u8]| {

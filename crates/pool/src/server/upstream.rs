@@ -245,9 +245,7 @@ impl Upstream {
     pub(crate) fn address(&self, now: Time) -> Result<Arc<Address>, Time> {
         let mut known = self.lock();
         let current = known.addresses.get(known.current).cloned();
-        let fresh = known
-            .looked_up
-            .is_some_and(|at| now.since(at) < LOOKED_UP_FOR);
+        let fresh = (known.looked_up).is_some_and(|at| now.since(at) < LOOKED_UP_FOR);
         if fresh || !matches!(self.place, Place::Named(_)) {
             return current.ok_or(now + LOOKED_UP_FOR);
         }
@@ -306,9 +304,7 @@ impl Upstream {
         let look_up = move || {
             loop {
                 let known = upstream.lock();
-                let idle = upstream
-                    .changed
-                    .wait_while(known, |known| known.wanted.is_none());
+                let idle = (upstream.changed).wait_while(known, |known| known.wanted.is_none());
                 drop(idle.unwrap_or_else(PoisonError::into_inner));
                 let found = reactor::address::look_up(&name);
                 upstream.looked_up(Time::now(), found);
@@ -461,10 +457,10 @@ impl Upstream {
             return false;
         }
         let since = now.0.max(1);
-        let began = self
+        let began = (self
             .failing_since
-            .compare_exchange(0, since, SeqCst, SeqCst)
-            .is_ok();
+            .compare_exchange(0, since, SeqCst, SeqCst))
+        .is_ok();
         if began {
             note(
                 log::Event::ServerLost,
@@ -477,11 +473,7 @@ impl Upstream {
         }
         let mut known = self.lock();
         let count = known.addresses.len();
-        if known
-            .addresses
-            .get(known.current)
-            .is_some_and(|one| **one == *at)
-        {
+        if (known.addresses.get(known.current)).is_some_and(|one| **one == *at) {
             known.current = (known.current + 1) % count;
         }
         began

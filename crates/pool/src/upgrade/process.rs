@@ -120,9 +120,7 @@ impl Steps {
         }
         let known: usize = all.values().sum();
         let rest = self.left_count().saturating_sub(known);
-        let words = all
-            .iter()
-            .map(|(why, count)| format!("{} {count}", why.name()));
+        let words = (all.iter()).map(|(why, count)| format!("{} {count}", why.name()));
         let words = words.chain((rest > 0).then(|| format!("next {rest}")));
         words.collect::<Vec<_>>().join(", ")
     }

@@ -75,10 +75,7 @@ impl<'a> Times<'a> {
         };
         let mut now: Vec<&ClientLine> = console.busy(sample)?.iter().collect();
         now.retain(|client| client.state == Stage::Running.name() || is_waiting(client));
-        let recent = console
-            .recent
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let recent = (console.recent.lock()).unwrap_or_else(PoisonError::into_inner);
         let span = |minutes: u32| {
             let length = Duration::from_secs(60) * minutes;
             (
@@ -198,12 +195,7 @@ fn recent_users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, Stri
                 number(*minutes),
                 seconds(span.length.as_secs_f64()),
                 text(user.name.clone()),
-                number(
-                    span.figures
-                        .users()
-                        .get(user.place)
-                        .map_or(0, |of| of.service.count()),
-                ),
+                number((span.figures.users().get(user.place)).map_or(0, |of| of.service.count())),
                 number(figures.errors),
                 number(running),
                 number(waiting),

@@ -112,10 +112,7 @@ tables! { TABLES DEFAULT_SCHEMA;
 
 /// The reasons of its pins, each with its age.
 fn pins_of(client: &ClientLine) -> Value {
-    let pins = client
-        .pins
-        .iter()
-        .map(|(reason, age)| format!("{reason} {age:.0} s"));
+    let pins = (client.pins.iter()).map(|(reason, age)| format!("{reason} {age:.0} s"));
     let pins = pins.collect::<Vec<String>>().join(", ");
     maybe((!pins.is_empty()).then_some(pins), text)
 }

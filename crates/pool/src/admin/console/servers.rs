@@ -199,13 +199,8 @@ fn placed(console: &Console) -> Result<Vec<Placed>, String> {
 }
 
 fn of_groups(sample: &Sample<'_>, row: impl Fn(usize, &GroupView) -> Row) -> Vec<Row> {
-    let views = sample
-        .pool
-        .iter()
-        .flat_map(|pool| pool.groups().iter().enumerate());
-    views
-        .map(|(group, view): (usize, &Arc<GroupView>)| row(group, view))
-        .collect()
+    let views = (sample.pool.iter()).flat_map(|pool| pool.groups().iter().enumerate());
+    (views.map(|(group, view): (usize, &Arc<GroupView>)| row(group, view))).collect()
 }
 
 fn processes(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
@@ -293,10 +288,7 @@ fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 }
 
 fn waits(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let stalled = sample
-        .pool
-        .as_ref()
-        .map_or(0, |pool| pool.total.census.counts.stalled);
+    let stalled = (sample.pool.as_ref()).map_or(0, |pool| pool.total.census.counts.stalled);
     Ok(vec![vec![text("UNKNOWN"), number(stalled)]])
 }
 

@@ -120,14 +120,10 @@ impl TextJob {
             join_payload(message, &mut joined);
             Arc::new(joined)
         });
-        let payload = joined
-            .as_ref()
-            .map_or(&message[HEADER_LEN..], |joined| &joined[..]);
+        let payload = (joined.as_ref()).map_or(&message[HEADER_LEN..], |joined| &joined[..]);
         let arguments = payload.get(1..).unwrap_or_default();
         // Where it cannot be read, the command is refused whatever its text is.
-        let header = self
-            .form
-            .map_or(0, |form| header_len(form, arguments).unwrap_or(0));
+        let header = (self.form).map_or(0, |form| header_len(form, arguments).unwrap_or(0));
         let sql = arguments.get(header..).unwrap_or_default();
         let read = TextRead {
             bytes: self.bytes,
@@ -184,10 +180,7 @@ impl TextJobs {
             if let Some(job) = queue.pop_front() {
                 return job;
             }
-            queue = self
-                .added
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = (self.added.wait(queue)).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

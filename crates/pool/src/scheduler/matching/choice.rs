@@ -63,11 +63,7 @@ impl<S> Matching<'_, S> {
             let backend = self.backends.get(backend_id).filter(|b| self.lives_on(b))?;
             Some((backend_id, backend))
         };
-        let last_used = || {
-            idle.iter()
-                .rev()
-                .filter_map(|backend_id| alive(*backend_id))
-        };
+        let last_used = || (idle.iter().rev()).filter_map(|backend_id| alive(*backend_id));
         let looked_at = idle.iter().rev().take(looked_at);
         let mut looked_at = looked_at.filter_map(|backend_id| alive(*backend_id));
         // Nothing takes a default schema away again: the backends without one are for the clients

@@ -142,9 +142,7 @@ impl Facts {
     /// account's, in days.
     fn expires(&self, changed: Option<u64>, lifetime: Option<u64>) -> Option<u64> {
         let days = lifetime.unwrap_or(self.lifetime);
-        let seconds = days
-            .checked_mul(24 * 60 * 60)
-            .filter(|seconds| *seconds > 0)?;
+        let seconds = (days.checked_mul(24 * 60 * 60)).filter(|seconds| *seconds > 0)?;
         changed?.checked_add(seconds)
     }
 }
@@ -163,10 +161,10 @@ fn bytes(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, []) = digits.as_chunks::<2>() else {
         return None;
     };
-    pairs
+    (pairs
         .iter()
-        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?))
-        .collect()
+        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)))
+    .collect()
 }
 
 fn text(digits: &[u8]) -> Option<String> {
@@ -237,12 +235,7 @@ fn of_mariadb(row: &[Text], facts: &Facts) -> Option<Expiring> {
     let privileges: Value = serde_json::from_slice(&bytes(privileges)?).ok()?;
     let is = |name: &str| privileges.get(name).and_then(Value::as_bool) == Some(true);
     let integer = |name: &str| privileges.get(name).and_then(Value::as_i64);
-    let of_text = |name: &str| {
-        privileges
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let of_text = |name: &str| (privileges.get(name).and_then(Value::as_str)).unwrap_or_default();
     if is("is_role") {
         return None;
     }

@@ -303,11 +303,11 @@ fn say_too_much(why: &str) {
 }
 
 fn say_new(old: &[String], lines: &[String]) {
-    let new: Vec<&str> = lines
+    let new: Vec<&str> = (lines
         .iter()
         .filter(|line| !old.contains(line))
-        .map(|l| &**l)
-        .collect();
+        .map(|l| &**l))
+    .collect();
     if new.is_empty() {
         return;
     }
@@ -331,10 +331,7 @@ pub(crate) fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object
         path,
         scanned,
     } = definition;
-    let schema = path
-        .schema
-        .or_else(|| schema.map(fold_bare))
-        .unwrap_or_default();
+    let schema = (path.schema.or_else(|| schema.map(fold_bare))).unwrap_or_default();
     let name = String::from_utf8_lossy(&path.name).into_owned();
     let shown = String::from_utf8_lossy(&schema);
     Object {

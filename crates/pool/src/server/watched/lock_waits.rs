@@ -161,9 +161,7 @@ fn lock_waits(
         if is_mysql { MYSQL } else { MARIADB }
     ))?;
     let processes = |who, lock, join| {
-        let text = PROCESSLIST_WAITS
-            .replace("{who}", who)
-            .replace("{lock}", lock);
+        let text = (PROCESSLIST_WAITS.replace("{who}", who)).replace("{lock}", lock);
         text.replace("{join}", join)
     };
     let keeps_none = is_mysql && is_one(&ask(MYSQL_KEEPS_NONE)?);
@@ -195,9 +193,7 @@ fn is_one(rows: &[Vec<Text>]) -> bool {
 /// True of a metadata lock that others of its table are compatible with, but not who waits beside
 /// them: he waits for this one.
 fn is_strong(row: &[Text]) -> bool {
-    let mode = row
-        .get(4)
-        .map_or("", |mode| std::str::from_utf8(mode).unwrap_or(""));
+    let mode = (row.get(4)).map_or("", |mode| std::str::from_utf8(mode).unwrap_or(""));
     let ends = ["NO_WRITE", "READ_ONLY", "NO_READ_WRITE"];
     ends.iter().any(|end| mode.ends_with(end))
 }

@@ -65,10 +65,7 @@ pub(crate) struct Counted {
 impl Counted {
     /// The counters at another look.
     pub(crate) fn note(&mut self, rows: Rows, shared: &Privileges) -> Noted {
-        let names = self
-            .last
-            .as_ref()
-            .map_or(Vec::new(), |last| changed(last, &rows));
+        let names = (self.last.as_ref()).map_or(Vec::new(), |last| changed(last, &rows));
         if !names.is_empty() || self.again {
             shared.count_up();
         }

@@ -129,9 +129,7 @@ impl Giving {
         group.parts.client_side.departures.begin();
         let (greeted, again) = group.parts.clients.counted_to();
         let listeners: Vec<BorrowedFd<'_>> = group.parts.net.own_listeners().collect();
-        let sent = giving
-            .channel
-            .send(&Frame::Listeners { greeted, again }, &listeners);
+        let sent = (giving.channel).send(&Frame::Listeners { greeted, again }, &listeners);
         drop(listeners);
         if let Err(error) = sent {
             giving.give_up(group);
@@ -339,11 +337,7 @@ impl Giving {
             return Ok(self.pass_at);
         }
         let sockets = batch.keys.iter().flat_map(|key| {
-            group
-                .parts
-                .server_side
-                .migrating
-                .sockets(*key, &group.parts.clients)
+            (group.parts.server_side.migrating).sockets(*key, &group.parts.clients)
         });
         let sockets: Vec<BorrowedFd<'_>> = sockets.map(AsFd::as_fd).collect();
         let sent = self.channel.send(&Frame::Clients(batch.records), &sockets);
@@ -359,9 +353,7 @@ impl Giving {
     /// Ends a failed hand-over: what was acknowledged has gone, everything else goes on here.
     pub(crate) fn give_up(mut self, group: &mut Group<RealNet>) {
         let served_on = group.parts.client_side.departures.end();
-        served_on
-            .into_iter()
-            .for_each(|key| group.parts.work.tasks.add(Task::Read(key)));
+        (served_on.into_iter()).for_each(|key| group.parts.work.tasks.add(Task::Read(key)));
         let last = self.channel.last_word();
         let sent = std::mem::replace(&mut self.sent, Sent::Nothing);
         if let Sent::Clients(keys) = sent {
@@ -369,9 +361,7 @@ impl Giving {
                 Some(Frame::Taken(verdicts)) if verdicts.len() == keys.len() => {
                     self.apply(group, &keys, verdicts);
                 }
-                _ => keys
-                    .iter()
-                    .for_each(|key| taking_in::let_in(&mut group.parts, *key)),
+                _ => (keys.iter()).for_each(|key| taking_in::let_in(&mut group.parts, *key)),
             }
         }
     }

@@ -164,10 +164,7 @@ impl Before {
             Come::Frame(Frame::Welcome { groups, tcp, unix }, mut sockets)
                 if sockets.len() == unix.len() + 1 =>
             {
-                let right = sockets
-                    .split_off(unix.len())
-                    .into_iter()
-                    .map(Right::received);
+                let right = (sockets.split_off(unix.len()).into_iter()).map(Right::received);
                 let right = right.map(Arc::new).next();
                 let sockets = sockets.into_iter().map(Arc::new);
                 Ok(Before {
