@@ -42,30 +42,28 @@ use crate::auth::login::Login;
 use crate::backend::Backend;
 use crate::backend::binding::Binding;
 use crate::backend::relay::PendingChanges;
-use crate::client::buffers::received::Received;
-use crate::client::buffers::room::make_room;
+use crate::client::buffers::received::Input;
 use crate::client::buffers::transport::Transport;
+use crate::client::command::{CommandState, Effects, Ended};
+use crate::client::executing::Prepared;
+use crate::client::identity::Identity;
 use crate::client::modified::Modified;
 use crate::client::place::Place;
-use crate::errors::reasons::{PinReason, Refusal};
-use crate::group::tokens::BackendId;
-use crate::limits::rules::Slot;
+use crate::errors::reasons::PinReason;
+use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::spool::Tail;
 use crate::server::facts::ServerFacts;
 use reactor::{Slots, Time};
 use session::known_digests::Pipelinable;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
-use session::own_commands::OwnCommands;
 use session::pins::Pins;
-use session::prepared::Statements;
 use session::send_mode::SendMode;
 use session::state::Session;
 use session::statement::Statement;
 use session::transaction::Doubt;
 use sql::classify::{PinCause, Reads};
 use sql::lex::LexMode;
-use sql::tracking::Retracked;
 use std::rc::Rc;
 use wire::auth::NONCE_LEN;
 use wire::capabilities::EXTENDED_OFFERED;
@@ -103,47 +101,6 @@ pub(crate) enum ClientState {
     Delayed,
     /// Leaving once its last bytes are written.
     Leaving,
-}
-
-/// State of a client's proof that it is its user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
-    /// Not yet.
-    Missing,
-    /// Proven and counted among that user's clients, not let in yet.
-    Counted,
-    /// Proven and let in.
-    Given,
-    /// Proven, and changing its user.
-    Changing,
-}
-
-/// Reason for which it is not known what became of a lost transaction.
-const IN_DOUBT: &str =
-    "the server was lost before it told whether a failed statement had committed the transaction";
-
-/// End of a client's statement or connection from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Nothing,
-    /// Its statement, by KILL, before that was sent.
-    Statement,
-    /// Its transaction, with its server, behind an error perhaps.
-    Transaction(Doubt),
-    /// The client: it is to be closed at the end of the turn.
-    Connection,
-}
-
-/// Pipelining of a client's next statement: behind those of other clients on one backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pipelining {
-    /// Allowed where its digest allows it.
-    Allowed,
-    /// Not now: it was sent behind one that changed its session, and runs again.
-    NotAfterAbort,
-    /// Not now: the client has been told that a transaction is open, and no backend knows of it
-    /// ([`crate::statements::answered_locally`]).
-    NotWhileBeginIsDeferred,
 }
 
 /// Bytes on their way to the client.
@@ -212,21 +169,13 @@ impl Rest {
     }
 }
 
-/// Effects that a command has if it succeeds, and its place.
-#[derive(Debug, Default)]
-struct Effects {
-    /// Place of the statement among those that a rule allows.
-    slot: Option<Slot>,
-    /// Reports on the session that the client gets from then on.
-    retracking: Option<Box<Retracked>>,
-    /// Variables that it may set without a report, until it is sent.
-    modifying: Option<Box<Modified>>,
-}
-
-impl Effects {
-    fn is_empty(&self) -> bool {
-        self.slot.is_none() && self.retracking.is_none() && self.modifying.is_none()
-    }
+/// Parts of a client that change while a reply is relayed to it, and its session.
+pub(crate) struct ReplyContext<'a> {
+    /// Number of the next packet to it.
+    pub(crate) seq: &'a mut u8,
+    /// Changes in its session that it is still to be told.
+    pub(crate) pending_changes: &'a mut PendingChanges,
+    pub(crate) session: &'a Session,
 }
 
 /// One accepted connection.
@@ -235,32 +184,17 @@ pub(crate) struct Client<S> {
     /// Its socket, and what lies over it.
     pub(crate) transport: Transport<S>,
     state: ClientState,
-    /// The id of the collation it logged in with, or has changed its user with.
-    collation: u16,
-    /// Number of the next packet to it.
-    seq: u8,
-    /// Times that it has failed to change its user.
-    changes_failed: u8,
-    /// True if its next statement may be pipelined, as far as that does not follow from its text.
-    pipelining: Pipelining,
     /// End of it from outside of its statements.
-    ended: Ended,
+    pub(crate) ended: Ended,
+    pub(crate) identity: Identity,
+    pub(crate) command: CommandState,
+    pub(crate) effects: Effects,
     /// Statement that runs, or for which it waits.
     pub statement: Statement,
-    /// Its CONNECTION_ID(): the number in our greeting.
-    id: u32,
     /// Negotiated capabilities.
     pub capabilities: u32,
-    /// MariaDB's extended capabilities that it negotiated; those that are offered fit.
-    extended: u8,
-    /// Its user, an index into the settings; says something once that is proven.
-    user: u16,
-    /// True if it has proven that it is this user.
-    proof: Proof,
     /// Its place in line.
     pub(crate) place: Place,
-    /// Commands of the pool's own that its backends have answered since its last command began.
-    own_commands: OwnCommands,
     /// The pool that serves it, an index into [`crate::backend::pools::BackendPools`].
     pub pool: u32,
     /// Moment at which it entered its state, or its peer last took bytes.
@@ -268,19 +202,15 @@ pub(crate) struct Client<S> {
     /// The session its statements run under.
     pub session: Rc<Session>,
     /// Bytes received and not handled.
-    input: Option<Box<Received>>,
+    pub(crate) input: Input,
     /// Bytes not yet sent.
     pub output: Option<Box<Output>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
-    /// Effects of its command, until they are noted, and its place.
-    effects: Option<Box<Effects>>,
     /// Changes in its session that it is still to be told.
     pending_changes: PendingChanges,
     /// Its prepared statements, if it has any.
-    pub(crate) prepared: Option<Box<Statements>>,
-    /// The id of the statement that it prepared last; the next one's is higher.
-    statements_made: u32,
+    pub(crate) prepared: Prepared,
     /// Reason why it keeps its backend, if it does.
     pub(crate) pins: Pins,
     /// Variables that may have been set on its backend and were neither reported nor read back.
@@ -297,78 +227,22 @@ const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_
 const _: () = assert!(EXTENDED_OFFERED <= u8::MAX as u32);
 
 impl<S> Client<S> {
-    /// True if it is to be closed at the end of the turn.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.ended == Ended::Connection
-    }
-
-    /// Marks it to be closed at the end of the turn; see [`clients::Clients::close_later`].
-    pub(crate) fn set_closing(&mut self) {
-        self.ended = Ended::Connection;
-    }
-
-    /// Notes that KILL has ended its statement before that was sent.
-    pub(crate) fn interrupt(&mut self) {
-        if self.ended == Ended::Nothing {
-            self.ended = Ended::Statement;
-        }
-    }
-
     /// Forgets a backend that is gone. A transaction that was open there is lost with it: the next
     /// statement hears of that.
     pub(crate) fn lose_backend(&mut self, in_transaction: bool, doubt: Doubt) {
         self.last.lose_backend();
-        if in_transaction && self.ended != Ended::Connection {
-            self.ended = Ended::Transaction(doubt);
+        if in_transaction {
+            self.ended.lose_transaction(doubt);
         }
-    }
-
-    /// True if it has not heard yet that its transaction is lost.
-    pub(crate) fn has_lost_transaction(&self) -> bool {
-        matches!(self.ended, Ended::Transaction(_))
-    }
-
-    /// Takes the loss of its transaction: what it hears of it now, unless it has ended the
-    /// transaction itself.
-    pub(crate) fn take_lost_transaction(&mut self) -> Option<Refusal> {
-        let Ended::Transaction(doubt) = self.ended else {
-            return None;
-        };
-        self.ended = Ended::Nothing;
-        Some(match doubt {
-            Doubt::MayBeCommitted => Refusal::BackendLost(IN_DOUBT.into()),
-            Doubt::None | Doubt::MayBeUndone => Refusal::TransactionLost,
-        })
-    }
-
-    /// True if its statement has been ended before it was sent.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.ended == Ended::Statement
-    }
-
-    /// Takes the interruption; its client hears of it now.
-    pub(crate) fn take_interruption(&mut self) -> bool {
-        let interrupted = self.is_interrupted();
-        if interrupted {
-            self.ended = Ended::Nothing;
-        }
-        interrupted
     }
 
     /// Its statement's digest under its session; 0 of one that is pipelined with nobody.
     pub(crate) fn session_digest(&self) -> u64 {
-        if self.pipelining != Pipelining::Allowed {
+        if !self.command.may_be_pipelined() {
             return 0;
         }
         let session = Rc::as_ptr(&self.session).addr();
-        self.statement
-            .pipelinable
-            .session_digest(self.statement.digest, session)
-    }
-
-    /// True if it has been told that a transaction is open, of which no backend knows.
-    pub(crate) fn is_begin_deferred(&self) -> bool {
-        self.pipelining == Pipelining::NotWhileBeginIsDeferred
+        (self.statement.pipelinable).session_digest(self.statement.digest, session)
     }
 
     /// Mode in which the texts that it sends are cut.
@@ -397,33 +271,25 @@ impl<S> Client<S> {
         login: Login,
     ) -> Self {
         Client {
-            id: 0,
-            pipelining: Pipelining::Allowed,
-            ended: Ended::Nothing,
+            ended: Ended::default(),
+            identity: Identity::greeted(),
+            command: CommandState::default(),
+            effects: Effects::default(),
             pins: Pins::default(),
             modified: None,
             transport,
             state: ClientState::Greeted,
-            collation: 0,
-            seq: 1,
-            changes_failed: 0,
-            own_commands: OwnCommands::default(),
             statement: Statement::plain(ReplyShape::None),
             capabilities: 0,
-            extended: 0,
-            user: 0,
-            proof: Proof::Missing,
             place: Place::none(now),
             pool: 0,
             since: now,
             session,
-            input: None,
+            input: Input::default(),
             output: None,
             login: Some(Box::new(login)),
-            effects: None,
             pending_changes: PendingChanges::default(),
-            prepared: None,
-            statements_made: 0,
+            prepared: Prepared::default(),
             binding: Binding::default(),
             last: LastStatement::default(),
         }
@@ -438,7 +304,7 @@ impl<S> Client<S> {
     ) -> Self {
         Client {
             state: ClientState::Accepted,
-            seq: 0,
+            identity: Identity::default(),
             ..Client::greeted(transport, now, session, login)
         }
     }
@@ -453,19 +319,54 @@ impl<S> Client<S> {
         }
     }
 
+    /// Moment at which it entered its state, or its peer last took bytes.
+    pub(crate) fn since(&self) -> Time {
+        self.since
+    }
+
+    /// Restarts its limits of time from here.
+    pub(crate) fn count_from(&mut self, now: Time) {
+        self.since = now;
+    }
+
+    /// Parts that change while a reply is relayed to it.
+    pub(crate) fn reply_context(&mut self) -> ReplyContext<'_> {
+        ReplyContext {
+            seq: &mut self.identity.seq,
+            pending_changes: &mut self.pending_changes,
+            session: &self.session,
+        }
+    }
+
+    /// Changes in its session that it is still to be told.
+    pub(crate) fn pending_changes(&self) -> &PendingChanges {
+        &self.pending_changes
+    }
+
+    /// Adds to the changes that it is still to be told.
+    pub(crate) fn pending_changes_mut(&mut self) -> &mut PendingChanges {
+        &mut self.pending_changes
+    }
+
+    /// Binds it and an idle backend to each other.
+    pub(crate) fn bind(&mut self, backend: &mut Backend<S>, keys: (ClientId, BackendId)) {
+        self.binding.bind(&mut backend.binding, keys);
+    }
+
+    /// Pipelines its statement behind those in flight on a backend.
+    pub(crate) fn join(&mut self, backend: BackendId) {
+        self.binding.join(backend);
+    }
+
+    /// Unbinds it from its backend.
+    pub(crate) fn unbind(&mut self, own: ClientId, backend: Option<&mut Backend<S>>) {
+        let backend = backend.map(|backend| &mut backend.binding);
+        self.binding.unbind(own, backend);
+    }
+
     /// State.
     pub(crate) fn state(&self) -> ClientState {
         self.state
-    }
-
-    /// True if it has proven its user, and is counted among that user's clients.
-    pub(crate) fn is_known(&self) -> bool {
-        self.proof != Proof::Missing
-    }
-
-    /// True if it has been let in.
-    pub(crate) fn is_let_in(&self) -> bool {
-        matches!(self.proof, Proof::Given | Proof::Changing)
     }
 
     /// True if its login, or its change of user, has not ended.
@@ -503,7 +404,7 @@ impl<S> Client<S> {
             self.state
         );
         if to == Idle {
-            self.set_slot(None);
+            self.effects.set_slot(None);
         }
         self.state = to;
         self.since = now;
@@ -531,12 +432,12 @@ impl<S> Client<S> {
 
     /// True if it keeps its backend though no transaction is open.
     pub(crate) fn is_held(&self) -> bool {
-        self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
+        self.pins.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
     /// True if it will keep its backend behind its next statement, as far as is known.
     pub(crate) fn will_keep(&self) -> bool {
-        self.is_begin_deferred() || self.pins.will_pin() || !self.session.commits()
+        self.command.is_begin_deferred() || self.pins.will_pin() || !self.session.commits()
     }
 
     /// Results that its backend is not to be asked: those that it does not know, and `@@last_gtid`,
@@ -552,7 +453,7 @@ impl<S> Client<S> {
             false => LEFT_BY_STATEMENT,
         };
         let lost = lost.union(self.last.lost_insert_id());
-        match self.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
+        match (self.pins).is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
             true => lost,
             false => lost.union(Reads::TRACKERS),
         }
@@ -574,22 +475,11 @@ impl<S> Client<S> {
     /// Clears what was noted of a command that was not sent, for the next one. One that has to wait
     /// before it is judged neither sets a schema nor is pipelined because the one before did.
     pub(crate) fn begin_command(&mut self) {
-        self.forget_command();
+        self.prepared.forget_command();
         self.statement.send_mode = SendMode::Apart;
         self.statement.pipelinable = Pipelinable::Never;
-        self.effects = None;
+        self.effects.forget();
         self.pins.forget_plan();
-    }
-
-    /// Forgets a command about a prepared statement that was not carried out, and the box when
-    /// nothing else is in it.
-    pub(crate) fn forget_command(&mut self) {
-        if let Some(prepared) = &mut self.prepared {
-            prepared.under_way = None;
-            if prepared.is_empty() {
-                self.prepared = None;
-            }
-        }
     }
 
     /// True if its bytes are wanted now: one that has not taken its last reply must not hold a
@@ -598,55 +488,27 @@ impl<S> Client<S> {
         use ClientState::*;
         matches!(self.state, Accepted | Greeted | Proving | Idle | Feeding)
             && self.output.is_none()
-            && !self.is_being_read()
-    }
-
-    /// True if a reader has the text of its command.
-    pub(crate) fn is_being_read(&self) -> bool {
-        let input = self.input.as_ref();
-        input.is_some_and(|input| input.is_being_read())
+            && !self.input.is_being_read()
     }
 
     /// True if its login waits for a worker, or for the time at which it hears that it failed.
     pub(crate) fn waits_to_log_in(&self) -> bool {
         match self.state {
             ClientState::Verifying => true,
-            ClientState::Delayed => !self.is_known(),
+            ClientState::Delayed => !self.identity.is_known(),
             _ => false,
         }
     }
 
     /// Appends received bytes to what waits to be handled.
     pub(crate) fn keep_input(&mut self, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            let has_password = self.login.is_some();
-            let input = self.input.get_or_insert_default();
-            if has_password {
-                return input.keep_of_login(bytes);
-            }
-            let buffer = input.buffer();
-            make_room(buffer, bytes.len());
-            buffer.extend_from_slice(bytes);
-        }
+        self.input.keep(bytes, self.login.is_some());
     }
 
-    /// Puts a command that was taken from its input back to the front.
-    pub(crate) fn put_back(&mut self, command: &[u8]) {
-        self.input.get_or_insert_default().put_front(command);
-    }
-
-    /// Bytes of the command at the front of what waits to be handled.
-    pub(crate) fn command_len(&self) -> usize {
-        self.input.as_ref().map_or(0, |input| input.command_len())
-    }
-
-    /// Drops the first `len` bytes of what waits to be handled, and the box when it is empty.
+    /// Drops the first `len` bytes of what waits to be handled, and its place with them.
     pub(crate) fn drop_input(&mut self, len: usize) {
         self.place.give_up();
-        match &mut self.input {
-            Some(input) if input.len() > len => input.drop_front(len, usize::MAX),
-            input => *input = None,
-        }
+        self.input.drop_front(len);
     }
 }
 
@@ -714,16 +576,16 @@ mod tests {
     fn input_is_kept_in_a_box_that_goes_when_it_is_empty() {
         let mut client = client();
         client.keep_input(b"");
-        assert!(client.input.is_none());
+        assert!(client.input.bytes().is_none());
         client.keep_input(b"abc");
         client.keep_input(b"def");
         client.drop_input(2);
         assert_eq!(
-            client.input.as_deref().map(|input| &input[..]),
+            client.input.bytes().map(|input| &input[..]),
             Some(&b"cdef"[..])
         );
         client.drop_input(4);
-        assert!(client.input.is_none());
+        assert!(client.input.bytes().is_none());
     }
 }
 

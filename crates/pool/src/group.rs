@@ -58,7 +58,6 @@ use crate::statements::kill::jobs::{KillAsk, KillEnd};
 use crate::statements::{endings, prepared_commands};
 use reactor::{Event, Net, Slots, Time, Token};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Interval at which limits that need no exactness (idle, login, write times) are checked.
@@ -180,8 +179,7 @@ impl<N: Net> Group<N> {
             return Time(0);
         }
         let now = parts.net.now();
-        let is_short = parts.shared.is_memory_full.load(Relaxed);
-        let login_gap = parts.shared.login_gap(&parts.settings, now);
+        let login_gap = parts.shared.scheduling.login_gap(&parts.settings, now);
         let lent = parts.matching().next_lent();
         let mut next = lent
             .map_or(Time::NEVER, |(at, _)| at)
@@ -190,7 +188,7 @@ impl<N: Net> Group<N> {
             .min((parts.shared.upstream).down_at(now, parts.settings.server_down_fail))
             .min(parts.client_side.arrivals.next(login_gap))
             .min((parts.client_side.inputs).next_look(parts.net.now()))
-            .min((parts.client_side.reported_memory).next_look(&parts.shared.memory, is_short))
+            .min((parts.client_side.reported_memory).next_look(&parts.shared.retained.memory))
             .min((parts.work.bulk).next(parts.client_side.inputs.has_line()));
         if waits {
             next = next.min(parts.matching().next_for_waiting());
@@ -215,11 +213,11 @@ impl<N: Net> Group<N> {
             Order::CloseInTurns(over) => {
                 (parts.work.drain).begin_leaving(over, parts.net.now());
                 // What waits for the end of a pause is to run, or nobody would ever hear of it.
-                parts.shared.paused.store(false, Relaxed);
+                parts.shared.scheduling.set_paused(false);
             }
             Order::Drain => {
                 parts.work.drain.begin_ending(parts.net.now());
-                parts.shared.paused.store(false, Relaxed);
+                parts.shared.scheduling.set_paused(false);
                 parts.close_drained();
             }
             Order::Report => {
@@ -303,11 +301,11 @@ impl<N: Net> Group<N> {
 fn begin_turn<N: Net>(parts: &mut Parts<N>) {
     parts.work.handshakes_left = HANDSHAKES_PER_TURN;
     settings::take_settings(parts);
-    parts.known.rules.renew(&parts.shared.rules);
-    if parts.shared.globals.version() != parts.known.defaults.version() {
+    parts.known.rules.renew(&parts.shared.scheduling.rules);
+    if parts.shared.watched.globals.version() != parts.known.defaults.version() {
         globals::take_globals(parts);
     }
-    if parts.shared.schemas_defined.count() != parts.known.schemas_seen {
+    if parts.shared.watched.schemas_defined.count() != parts.known.schemas_seen {
         redefinition::take_schemas(parts);
     }
     let changed = (parts.server_side.status).changes(&parts.shared.upstream);
@@ -338,9 +336,8 @@ fn end_turn<N: Net>(parts: &mut Parts<N>) {
     parts.matching().publish(statements);
     parts.room().publish();
     let held = parts.survey().held_for_clients();
-    let is_short = parts.shared.is_memory_full.load(Relaxed);
-    let (memory, now) = (&parts.shared.memory, parts.net.now());
-    let look = (parts.client_side.reported_memory).report(memory, held, is_short, now);
+    let (memory, now) = (&parts.shared.retained.memory, parts.net.now());
+    let look = (parts.client_side.reported_memory).report(memory, held, now);
     if let Some(look) = look {
         memory_share::close_who_holds_most(parts, look);
     }

@@ -36,7 +36,7 @@ pub use config::{
     FileMode, GroupNumber, HttpAddress, Limits, Raw, Settings, StoredCode, UserNumber,
 };
 pub use group::Group;
-pub use group::shared::{Order, Shared, Sizes};
+pub use group::shared::{Lengths, Order, Shared, Sizes};
 pub use group::tokens::listener_token;
 pub use limits::spool_jobs::{SpoolDone, SpoolFiles};
 pub use observe::figures::counts::{Census, Counts};

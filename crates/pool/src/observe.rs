@@ -22,3 +22,34 @@ pub(crate) mod refusals;
 pub(crate) mod statement_logs;
 pub(crate) mod survey;
 pub(crate) mod telemetry;
+
+use crate::errors::totals::ErrorCounts;
+use crate::observe::audit::{AuditTrail, Happened};
+use crate::observe::programs::Programs;
+use crate::observe::refusals::Refusals;
+use crate::observe::telemetry::Telemetry;
+use std::sync::Arc;
+
+/// Records that all groups write.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    /// Refusals by account.
+    pub(crate) refusals: Refusals,
+    /// Logins and ends of clients, for those who audit them.
+    pub(crate) audit: Arc<AuditTrail>,
+    /// Names of clients' programs.
+    pub(crate) programs: Programs,
+    /// Errors of the server, by number.
+    pub(crate) errors: ErrorCounts,
+    /// Destination of spans of statements, if they are exported.
+    pub(crate) telemetry: Option<Telemetry>,
+}
+
+impl Records {
+    /// Writes what has happened to a client into the audit trail, if there is one.
+    pub(crate) fn note_for_audit<'a>(&self, happened: impl FnOnce() -> Happened<'a>) {
+        if self.audit.is_on() {
+            self.audit.note(&happened(), &self.programs);
+        }
+    }
+}

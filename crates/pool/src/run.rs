@@ -167,12 +167,12 @@ fn serve(
     let mut shared = Shared::new(settings, server, KeyPair::generate()?, sizes);
     shared.upstream = upstream;
     shared.cluster = cluster;
-    shared.source = Mutex::new(Some(source));
+    *shared.source() = Some(source);
     let exporter = (shared.settings().otel.as_ref())
         .map(otel::prepare)
         .transpose()?;
     let exporter = exporter.map(|(telemetry, exporter)| {
-        shared.telemetry = Some(telemetry);
+        shared.records.telemetry = Some(telemetry);
         exporter
     });
     let opening = Opening {
@@ -201,7 +201,7 @@ impl Opening {
         let (shared, board) = (&self.shared, &self.windows.board);
         let watcher = Watcher::first(shared, self.before.is_some())?;
         let listeners = open_listeners(&shared.settings(), self.before.as_ref())?;
-        let (listens, listening) = sync_channel(shared.groups);
+        let (listens, listening) = sync_channel(shared.groups());
         let from = self.before.as_ref().map(|before| (before.peer, listens));
         let mut groups = GroupThreads::start(shared, &listeners, signals.handle(), from)?;
         board.serves(shared.clone(), groups.published.clone());
@@ -217,7 +217,7 @@ impl Opening {
         }
         let settings = shared.settings();
         let audit = settings.audit_log.as_ref();
-        shared.audit.begin(audit, self.before.is_none())?;
+        shared.records.audit.begin(audit, self.before.is_none())?;
         groups.go();
         reload::watch(shared);
         let successor = Arc::new(Mutex::default());
@@ -264,7 +264,7 @@ impl Opening {
         let _no_switch = attend(&groups, signals, shared, board, started);
         otel::finish(shared);
         let goes_on = say_goodbye(&groups.progress, &successor);
-        shared.audit.end(goes_on);
+        shared.records.audit.end(goes_on);
         // Unless another process accepts there.
         if !goes_on && right.try_take() {
             for listener in &listeners {
@@ -500,12 +500,7 @@ fn attend<'a>(
     started: &Started,
 ) -> Option<MutexGuard<'a, ()>> {
     let mut draining = false;
-    let end_switches = || {
-        shared
-            .cluster
-            .as_ref()
-            .map(|cluster| cluster.end_switches())
-    };
+    let end_switches = || (shared.cluster.as_ref()).map(|cluster| cluster.end_switches());
     let mut no_switch = None;
     for signal in &mut signals {
         match signal {

@@ -29,7 +29,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -240,7 +239,7 @@ impl Console {
 
     /// The server's errors by number, and how many have no place.
     pub(crate) fn server_errors(&self) -> (BTreeMap<u32, u64>, u64) {
-        self.shared.errors.read()
+        self.shared.records.errors.read()
     }
 
     /// Backends that there may be now.
@@ -257,7 +256,7 @@ impl Console {
             "flavour": flavour(&self.shared),
             "version": server.version_shown(),
             "unready": sample.unready(),
-            "paused": self.shared.paused.load(Relaxed),
+            "paused": self.shared.scheduling.is_paused(),
             "onramp": env!("CARGO_PKG_VERSION"),
             "uptime_s": uptime.as_secs(),
         })
@@ -340,12 +339,12 @@ impl Console {
 
     /// Waits for locks, which the server is asked for.
     fn lock_waits(&self) -> LockWaits {
-        let Some(answer) = self.shared.lock_questions.ask() else {
+        let Some(answer) = self.shared.watched.lock_questions.ask() else {
             return Err(
                 "the server has not answered many such questions: it cannot be asked".into(),
             );
         };
-        self.shared.watch_trigger.fire();
+        self.shared.watched.trigger.fire();
         let answer = answer.recv_timeout(SERVER_ANSWER_MAX);
         answer.unwrap_or_else(|_| {
             let seconds = SERVER_ANSWER_MAX.as_secs();
@@ -392,12 +391,12 @@ impl Console {
         let switch = cluster.begin_switch(name)?;
         let unchanged = |why| format!("everything goes on where it was: {why}");
         let steps = cluster.approach(&switch).map_err(unchanged)?;
-        let pauses = !self.shared.paused.swap(true, Relaxed);
+        let pauses = !self.shared.scheduling.set_paused(true);
         Order::Look.tell_all(&self.groups);
         let quiet = self.await_quiet(cluster.switch_max());
         let done = quiet.and_then(|()| cluster.carry_out(&switch, steps));
         if pauses {
-            self.shared.paused.store(false, Relaxed);
+            self.shared.scheduling.set_paused(false);
             Order::Look.tell_all(&self.groups);
         }
         match done.map_err(unchanged)? {

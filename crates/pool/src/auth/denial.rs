@@ -46,11 +46,11 @@ pub(crate) fn not_let_in<N: Net>(parts: &mut Parts<N>, key: ClientId, denial: &D
     };
     let users = &parts.settings.users;
     let uses = |user: usize| &users[user].usage.clients;
-    uses(client.user()).fetch_sub(1, Relaxed);
+    uses(client.identity.user()).fetch_sub(1, Relaxed);
     uses(before.user).fetch_add(1, Relaxed);
     let settings = &parts.settings.users[before.user];
     client.place.give_tickets(settings.limits.high_prio_tickets);
-    client.fail_change_of_user(before.user);
+    client.identity.fail_change_of_user(before.user);
     client.session = before.session;
     parts.members().put_in_pool(key, before.pool as usize);
     let denial = Denial {

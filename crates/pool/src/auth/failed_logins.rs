@@ -102,37 +102,38 @@ impl<N: Net> FailedLogins<'_, N> {
         put_err(&mut out, 0, refusal.code(), &refusal.to_string());
         let _ = self.net.write(sock, &out);
         let why = (refusal.code().code, refusal.name());
-        self.shared
-            .note_for_audit(|| Happened::turned_away(peer, why));
+        (self.shared.records).note_for_audit(|| Happened::turned_away(peer, why));
     }
 
     fn count(&mut self, identity: &ClientIdentity, refusal: &Refusal) {
         self.counts.refused += 1;
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
-        let (refusals, now) = (&self.shared.refusals, self.net.now());
+        let (refusals, now) = (&self.shared.records.refusals, self.net.now());
         refusals.note(identity, refusal.name(), &refusal.to_string(), now);
     }
 
     /// Logs that a client was turned away before it had logged in.
     pub(crate) fn note_refused(&mut self, key: ClientId, refusal: &Refusal) {
-        if let Some(client) = self.clients.get(key) {
-            let identity = ClientIdentity::before_login(client, &*self.net);
+        if let Some(identity) = self.identity(key) {
             self.log.login_refused(self.net.now(), &identity, refusal);
         }
     }
 
+    fn identity(&self, key: ClientId) -> Option<ClientIdentity> {
+        let client = self.clients.get(key)?;
+        Some(ClientIdentity::before_login(client, &*self.net))
+    }
+
     /// Counts and notes a refusal that is answered by nobody who does.
     pub(crate) fn count_refused(&mut self, key: ClientId, refusal: &Refusal) {
-        let client = self.clients.get(key);
-        let identity = client.map(|client| ClientIdentity::before_login(client, &*self.net));
-        self.count(&identity.unwrap_or_default(), refusal);
+        self.count(&self.identity(key).unwrap_or_default(), refusal);
         self.note_refused(key, refusal);
     }
 
     /// Closes a connection whose TLS has failed, and counts and audits the refusal if the client
     /// was not known yet. The alert has told the client.
     pub(crate) fn tls_failed(&mut self, key: ClientId, error: &io::Error) {
-        let is_known = self.clients.get(key).is_none_or(|client| client.is_known());
+        let is_known = (self.clients.get(key)).is_none_or(|client| client.identity.is_known());
         if error.kind() == ErrorKind::InvalidData && !is_known {
             let refusal = Refusal::Tls(words_of(error));
             self.count_refused(key, &refusal);
@@ -146,6 +147,7 @@ impl<N: Net> FailedLogins<'_, N> {
         if let Some(client) = self.clients.get(key) {
             let name = client.login.as_deref().map_or(&[][..], |login| &login.name);
             self.shared
+                .records
                 .note_for_audit(|| Happened::at_login(client, self.net, name, Some(why)));
         }
     }
@@ -164,13 +166,13 @@ impl<N: Net> FailedLogins<'_, N> {
             return None;
         };
         // Counted as failed until it is right, so that many at once are noticed as well.
-        let level = self.shared.failures.note(address, now);
+        let level = self.shared.logins.failures.note(address, now);
         let queue = match level > FREE {
             true => CheckQueue::Suspect,
             false => CheckQueue::Prompt,
         };
         let from = (self.index, key);
-        match self.shared.checks.submit(queue, answer, from, proof) {
+        match self.shared.jobs.checks.submit(queue, answer, from, proof) {
             Ok(waits) => {
                 login.waits = Some(waits);
                 self.clients.enter(key, ClientState::Verifying, now);
@@ -206,7 +208,7 @@ impl<N: Net> FailedLogins<'_, N> {
         // Who has proven the password guesses nothing.
         let level = match &bar {
             Some(Bar::Refused { .. }) => 0,
-            _ => self.shared.failures.note(address, now),
+            _ => self.shared.logins.failures.note(address, now),
         };
         let host = match address {
             Some(host) if !host.is_loopback() || !self.shared.server.names_hosts => {
@@ -239,7 +241,7 @@ impl<N: Net> FailedLogins<'_, N> {
             account: Some(name.to_vec()),
             ..ClientIdentity::before_login(client, &*self.net)
         };
-        self.shared.refusals.note(&identity, reason, &told, now);
+        (self.shared.records.refusals).note(&identity, reason, &told, now);
         self.log.login_failed(now, &identity, reason, &told);
         Some(Denial {
             error,
@@ -263,7 +265,7 @@ impl<N: Net> FailedLogins<'_, N> {
                 account: Some(login.name.clone()),
                 ..ClientIdentity::before_login(client, &*self.net)
             };
-            self.shared.refusals.note(&identity, reason, GONE, now);
+            (self.shared.records.refusals).note(&identity, reason, GONE, now);
             self.log.login_failed(now, &identity, reason, GONE);
             self.audit(key, (ACCESS_DENIED.code, reason));
         }

@@ -10,6 +10,7 @@
 use crate::auth::accounts::LoginContext;
 use crate::auth::auth_delay::After;
 use crate::auth::denial;
+use crate::auth::host_pattern::ClientHost;
 use crate::auth::login::{Login, Outcome};
 use crate::auth::password_checks::Checked;
 use crate::backend::pool_members::{Bar, unusable};
@@ -144,7 +145,7 @@ pub(crate) fn on_login_packet<N: Net>(
     let Some(client) = parts.clients.get_mut(key) else {
         return Handled::Used;
     };
-    let framed = client.compresses();
+    let framed = client.transport.compresses();
     let got = message[3];
     if got != seq {
         leaving::refuse_and_leave(parts, key, &Refusal::OutOfOrder { expected: seq, got });
@@ -154,13 +155,13 @@ pub(crate) fn on_login_packet<N: Net>(
         on_login(parts, key, &message[HEADER_LEN..]);
     } else {
         client.note_secure(&parts.net);
-        let (seq, proof) = (client.seq(), &message[HEADER_LEN..]);
+        let (seq, proof) = (client.identity.seq, &message[HEADER_LEN..]);
         exchange(parts, key, |login, login_context| {
             login.answer(login_context, proof, seq)
         });
     }
     match parts.clients.get(key) {
-        Some(client) if client.compresses() && !framed => Handled::Framed,
+        Some(client) if client.transport.compresses() && !framed => Handled::Framed,
         _ => Handled::Used,
     }
 }
@@ -179,7 +180,7 @@ fn on_login<N: Net>(parts: &mut Parts<N>, key: ClientId, payload: &[u8]) {
             return leaving::refuse_and_leave(parts, key, &Refusal::Malformed(error.to_string()));
         }
     };
-    if parsed.capabilities & parts.shared.offered & cap::SSL != 0 && !is_tls {
+    if parsed.capabilities & parts.shared.logins.offered & cap::SSL != 0 && !is_tls {
         let what = "login in clear that says it is under TLS (CLIENT_SSL)";
         return leaving::refuse_and_leave(parts, key, &Refusal::Malformed(what.into()));
     }
@@ -189,16 +190,16 @@ fn on_login<N: Net>(parts: &mut Parts<N>, key: ClientId, payload: &[u8]) {
         return leaving::refuse_and_leave(parts, key, &Refusal::InsecureTransport);
     }
     let fresh = nonce(&mut parts.net);
-    client.capabilities = parsed.capabilities & parts.shared.offered;
+    client.capabilities = parsed.capabilities & parts.shared.logins.offered;
     let program = handshake::program_name(payload).unwrap_or_default();
-    client.place.arrival.program = parts.shared.programs.number(program);
-    client.set_extended(parsed.extended & parts.shared.extended);
+    client.place.arrival.program = parts.shared.records.programs.number(program);
+    (client.identity).set_extended(parsed.extended & parts.shared.logins.extended);
     match Compression::agreed(client.capabilities, &parsed) {
         Ok(agreed) => client.transport.set_compression(agreed),
         Err(why) => return leaving::refuse_and_leave(parts, key, &Refusal::Malformed(why)),
     }
     let collation = u16::from(parsed.collation);
-    client.set_collation(collation);
+    client.identity.collation = collation;
     if let Some(login) = &mut client.login {
         login.call(parsed.user);
     }
@@ -214,8 +215,9 @@ fn on_login<N: Net>(parts: &mut Parts<N>, key: ClientId, payload: &[u8]) {
         session.ignore_space(&parts.shared.server.sql_mode);
     }
     client.session = parts.known.sessions.intern(session);
-    let seq = client.seq();
-    let host = parts.members().host_of(key);
+    let seq = client.identity.seq;
+    let peer = client.transport.peer(&parts.net).map(|peer| peer.ip());
+    let host = ClientHost::of(peer, parts.shared.server.names_hosts);
     exchange(parts, key, |login, login_context| {
         login.begin(login_context, &parsed, (&host, fresh), seq)
     });
@@ -234,7 +236,7 @@ pub(crate) fn exchange<N: Net>(
     let Some(mut login) = client.login.take() else {
         return parts.clients.close_later(key);
     };
-    let login_context = parts.shared.login_context();
+    let login_context = parts.shared.logins.context();
     let mut outcome = step(&mut login, &login_context);
     let mut bar = None;
     if let (Outcome::Welcome(_, front, seq), Some(account)) = (&outcome, login.account()) {
@@ -257,18 +259,18 @@ pub(crate) fn exchange<N: Net>(
     match outcome {
         Outcome::Send(out) => {
             // The last packet's number: answers go on from there.
-            client.set_seq(client.seq().wrapping_add(1));
+            client.identity.seq = client.identity.seq.wrapping_add(1);
             client.login = Some(login);
             if parts.clients.enter(key, ClientState::Proving, now) {
                 parts.client_writer().send(key, &out);
             }
         }
         Outcome::Welcome(user, front, seq) => {
-            client.set_seq(seq);
+            client.identity.seq = seq;
             on_proven(parts, key, login, user, &front);
         }
         Outcome::Denied(seq, with_password) => {
-            client.set_seq(seq);
+            client.identity.seq = seq;
             let name = login.name.clone();
             client.login = Some(login);
             let denial = (parts.failed_logins()).deny(key, &name, with_password, bar);
@@ -297,10 +299,11 @@ fn on_proven<N: Net>(
         return;
     };
     login.waits = None;
-    let capabilities = (client.capabilities & BACKEND_KEY, client.extended().into());
-    let onward = login
-        .account()
-        .and_then(|account| parts.shared.onward(account));
+    let capabilities = (
+        client.capabilities & BACKEND_KEY,
+        client.identity.extended.into(),
+    );
+    let onward = (login.account()).and_then(|account| parts.shared.onward(account));
     let Some(onward) = onward else {
         return parts.clients.close_later(key);
     };
@@ -356,8 +359,8 @@ pub(crate) fn on_password_checked<N: Net>(parts: &mut Parts<N>, key: ClientId, c
         return;
     }
     let address = client.transport.peer(&parts.net).map(|peer| peer.ip());
-    parts.shared.failures.forgive(address, now);
-    let seq = client.seq();
+    parts.shared.logins.failures.forgive(address, now);
+    let seq = client.identity.seq;
     exchange(parts, key, |login, _| login.checked(checked, seq));
     parts.work.tasks.add(Task::Read(key));
 }

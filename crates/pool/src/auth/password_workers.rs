@@ -23,17 +23,17 @@ impl Shared {
     /// Password checks that wait for a worker.
     #[must_use]
     pub fn password_checks_waiting(&self) -> usize {
-        self.checks.waiting()
+        self.jobs.checks.waiting()
     }
 
     /// Runs one waiting password check on this thread, as a simulation's worker. Returns the
     /// verdicts with the numbers of their groups.
     #[must_use]
     pub fn check_one_password(&self) -> Vec<(usize, Order)> {
-        let check = self.checks.next(CheckQueue::Prompt);
-        let check = check.or_else(|| self.checks.next(CheckQueue::Suspect));
+        let check = self.jobs.checks.next(CheckQueue::Prompt);
+        let check = check.or_else(|| self.jobs.checks.next(CheckQueue::Suspect));
         let verdicts = check.map_or_else(Vec::new, |check| {
-            check.run(&self.login_context(), &mut |_, _| ())
+            check.run(&self.logins.context(), &mut |_, _| ())
         });
         verdicts.into_iter().map(message).collect()
     }
@@ -47,7 +47,7 @@ pub(crate) fn start_workers(
     shared: &Arc<Shared>,
     groups: &Arc<[Sender<Order>]>,
 ) -> Result<(), String> {
-    let prompt = (shared.cores / 2).clamp(1, WORKERS_MAX);
+    let prompt = (shared.cores() / 2).clamp(1, WORKERS_MAX);
     let kinds = std::iter::repeat_n(CheckQueue::Prompt, prompt).chain([CheckQueue::Suspect]);
     for (index, kind) in kinds.enumerate() {
         let (shared, groups) = (shared.clone(), groups.clone());
@@ -61,10 +61,10 @@ pub(crate) fn start_workers(
 
 fn work(shared: &Shared, kind: CheckQueue, groups: &[Sender<Order>]) {
     loop {
-        let check = shared.checks.wait(kind);
+        let check = shared.jobs.checks.wait(kind);
         let began = Time::now();
         let mut learn = |account: &Account, password: &[u8]| learn(shared, account, password);
-        let verdicts = check.run(&shared.login_context(), &mut learn);
+        let verdicts = check.run(&shared.logins.context(), &mut learn);
         for (group, verdict) in verdicts.into_iter().map(message) {
             groups[group].send(verdict);
         }

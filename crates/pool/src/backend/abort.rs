@@ -86,8 +86,8 @@ pub(crate) fn run_again<N: Net>(parts: &mut Parts<N>, key: ClientId, command: &[
     let Some(client) = parts.clients.get_mut(key) else {
         return;
     };
-    client.run_apart();
-    client.put_back(command);
+    client.command.run_apart();
+    client.input.put_front(command);
     parts.observed.counts.pipelined_again += 1;
     parts.return_to_idle(key);
 }

@@ -31,7 +31,7 @@ pub(crate) fn dial_where_wanted<N: Net>(parts: &mut Parts<N>) {
         parts.backend_pools.order = order;
     }
     if parts.matching().note_account_wants() {
-        let (groups, index) = (parts.shared.groups, parts.index);
+        let (groups, index) = (parts.shared.groups(), parts.index);
         (parts.work.turn_output).wake((0..groups).filter(|group| *group != index));
     }
     // What is given back before the want is seen, `is_behind` sees.
@@ -58,7 +58,7 @@ fn dial_for<N: Net>(parts: &mut Parts<N>, pool: usize) -> bool {
         let may_dial = matching.may_dial(pool);
         if matching.may_have_room()
             && let key = &parts.backend_pools.pools[pool].key
-            && let Some(why) = key.outdated_password(&parts.shared.accounts)
+            && let Some(why) = key.outdated_password(&parts.shared.logins.accounts)
         {
             queueing::end_waiting(parts, pool, &why);
             return false;
@@ -77,12 +77,12 @@ fn dial_for<N: Net>(parts: &mut Parts<N>, pool: usize) -> bool {
         let Some(address) = address else {
             return false;
         };
-        let fleet = parts.shared.fleet.as_ref();
+        let fleet = parts.shared.connections.fleet.as_ref();
         let waits_for_unit = fleet.is_some_and(|fleet| !fleet.may_dial(&address, now));
         if !(parts.backend_pools).has_room(&parts.shared.budget, parts.index) {
             if serves && let Some(victim) = parts.matching().least_needed() {
                 replace(parts, victim, pool);
-                if parts.shared.fleet.is_some() {
+                if parts.shared.connections.fleet.is_some() {
                     // Its unit is free once the server has ended it.
                     return false;
                 }
@@ -95,7 +95,7 @@ fn dial_for<N: Net>(parts: &mut Parts<N>, pool: usize) -> bool {
             dial(parts, pool);
         }
         // The fleet tells when there is a unit, also of the account.
-        if parts.shared.fleet.is_some() && parts.observed.counts.dialled == before {
+        if parts.shared.connections.fleet.is_some() && parts.observed.counts.dialled == before {
             return false;
         }
     }
@@ -131,7 +131,7 @@ pub(crate) fn dial<N: Net>(parts: &mut Parts<N>, pool: usize) {
         return;
     }
     let key = &parts.backend_pools.pools[pool].key;
-    if let Some(why) = key.outdated_password(&parts.shared.accounts) {
+    if let Some(why) = key.outdated_password(&parts.shared.logins.accounts) {
         let end = DialEnd::PasswordUnknown;
         parts.backend_pools.pools[pool].dial_failed(now, why.clone(), end);
         if parts.backend_pools.pools[pool].count == 0 {
@@ -142,7 +142,7 @@ pub(crate) fn dial<N: Net>(parts: &mut Parts<N>, pool: usize) {
     let Some(address) = address_of(parts, pool, now) else {
         return;
     };
-    let fleet = parts.shared.fleet.as_ref();
+    let fleet = parts.shared.connections.fleet.as_ref();
     if fleet.is_some_and(|fleet| !fleet.may_dial(&address, now)) {
         return;
     }
@@ -247,7 +247,7 @@ pub(crate) fn dial_failed<N: Net>(
             format_args!("no backend for '{user}': {why}"),
         );
     }
-    if let Some(why) = parts.backend_pools.pools[pool].dead_end(&parts.shared.accounts) {
+    if let Some(why) = parts.backend_pools.pools[pool].dead_end(&parts.shared.logins.accounts) {
         return queueing::end_waiting(parts, pool, &why);
     }
     if end == DialEnd::Account && !parts.matching().gets_one_free(pool) {

@@ -62,7 +62,7 @@ impl<N: Net> FromBackend<'_, N> {
     /// True if its reply is long by now.
     pub(crate) fn is_long(&self, key: BackendId) -> bool {
         let backend = self.backends.get(key);
-        backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply)
+        backend.is_some_and(|backend| backend.summary.len >= self.shared.lengths.long_reply)
     }
 
     /// Bytes read of it at once: a piece of a long reply, and of another as much as makes it long.
@@ -110,10 +110,7 @@ impl<N: Net> FromBackend<'_, N> {
             buffer.resize(kept + len, 0);
         }
         buffer[..kept].copy_from_slice(&backend.input);
-        match backend
-            .transport
-            .read(self.net, &mut buffer[kept..kept + len])
-        {
+        match (backend.transport).read(self.net, &mut buffer[kept..kept + len]) {
             Read::Bytes(n) => {
                 backend.input.clear();
                 if !backend.is_reader() {
@@ -134,16 +131,18 @@ impl<N: Net> FromBackend<'_, N> {
         }
     }
 
-    /// Puts off the rest of a backend's input to a later turn, its share of this one being used up.
+    /// Puts off the rest of a backend's input to a later turn, if there is any: its share of this
+    /// one is used up.
     pub(crate) fn put_off(&mut self, key: BackendId) {
         let now = self.net.now();
-        let Some(backend) = self.backends.get_mut(key) else {
+        let is_readable = |backend: &&mut Backend<_>| backend.transport.is_readable();
+        let Some(backend) = self.backends.get_mut(key).filter(is_readable) else {
             return;
         };
         if !(self.slow_readers).may_read(backend, self.clients, self.shared, now) {
             return self.slow_readers.note_held_up(key, backend, now);
         }
-        match backend.summary.len >= self.shared.long_reply {
+        match backend.summary.len >= self.shared.lengths.long_reply {
             true => self.bulk.push(Piece::Reply(key)),
             false => self.bulk.read_at_once(key),
         }
@@ -197,7 +196,7 @@ mod tests {
                 net: Scripted::default(),
                 backends,
                 clients,
-                slow_readers: SlowReaders::new(Spool::new(0, shared.spool_block)),
+                slow_readers: SlowReaders::new(Spool::new(0, shared.lengths.spool_block)),
                 shared,
                 bulk: Bulk::default(),
                 handshakes_left: 1,
@@ -280,7 +279,7 @@ mod tests {
         bench.from().put_off(key);
         assert!(bench.bulk.turns_at_once());
         let (mut bench, _, key) = Bench::new();
-        let long = bench.shared.long_reply;
+        let long = bench.shared.lengths.long_reply;
         bench.backends.get_mut(key).unwrap().summary.len = long;
         let pace = bench.from().pace(key);
         assert_eq!((pace.share, pace.len), (READ_LEN_LONG, READ_LEN_LONG));

@@ -7,7 +7,7 @@ use crate::auth::failed_logins::Denial;
 use crate::backend::overdue::{Overdue, TimeLimits};
 use crate::backend::pools::DialEnd;
 use crate::backend::{
-    Backend, BackendState, ForSession, InFlight, Purpose, Reports, abandoned, abort, dialling,
+    BackendState, ForSession, InFlight, Purpose, Reports, abandoned, abort, dialling,
 };
 use crate::client::lost_backend::Loss;
 use crate::client::lost_backend::LossCause;
@@ -174,11 +174,7 @@ pub(crate) fn lose_as<N: Net>(
     owners.dedup();
     // It is checked out only until something of an earlier client is read back.
     let lent = owners.is_empty() && backend.reports == Reports::Complete;
-    owners.extend(
-        backend
-            .client()
-            .filter(|backend_id| !owners.contains(backend_id)),
-    );
+    owners.extend((backend.client()).filter(|backend_id| !owners.contains(backend_id)));
     let mut identity = (owners.first()).and_then(|owner| parts.survey().identity(*owner));
     if let Some(identity) = &mut identity {
         identity.in_transaction = in_transaction;
@@ -228,16 +224,16 @@ pub(crate) fn lose_as<N: Net>(
 pub(crate) fn may_go_on<N: Net>(
     parts: &mut Parts<N>,
     backend_id: BackendId,
+    bound_to: Option<ClientId>,
     command: &InFlight,
 ) -> bool {
-    let bound_to = parts.backends.get(backend_id).and_then(Backend::client);
     let Some(owner) = command.owner.or(bound_to) else {
         return true;
     };
     let Some(client) = parts.clients.get_mut(owner) else {
         return true;
     };
-    if client.note_own_command() {
+    if client.command.note_own() {
         return true;
     }
     note(
@@ -246,8 +242,8 @@ pub(crate) fn may_go_on<N: Net>(
             "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
          pool's own did not suffice for one statement, the last was '{}'; this is a bug in \
          onramp, please report it with this line",
-            client.id(),
-            parts.settings.users[client.user()].name,
+            client.identity.id(),
+            parts.settings.users[client.identity.user()].name,
             reactor::tls_errors::plain(&command.purpose),
         ),
     );

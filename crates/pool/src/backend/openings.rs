@@ -112,16 +112,17 @@ impl<S> Openings<'_, S> {
             let why = "the server did not say what its session is like";
             return Opened::Failed(why.into(), DialEnd::Answered);
         };
-        let backend = self.backends.get(key);
-        let pool = backend.map(|backend| backend.pool);
-        let witnesses = backend.map_or(0, |backend| backend.units().len());
+        let Some(backend) = self.backends.get_mut(key) else {
+            return Opened::Waits;
+        };
+        let witnesses = backend.units().len();
         if lacks_witness(&more, witnesses) {
             return Opened::Failed(NO_WITNESS.into(), DialEnd::Answered);
         }
         let mut more = more.into_iter().skip(witnesses).peekable();
         let role = more.next_if(|_| has_roles(server.flavour));
         let role = role.and_then(|role| argument_of(&role, server.flavour));
-        let account = pool.and_then(|pool| self.pools.counted_in(pool));
+        let account = self.pools.counted_in(backend.pool);
         let current = more.next_if(|_| account.is_some());
         if let (Some(account), Some(current)) = (account, current)
             && *current != *format!("{}@{}", account.user, account.host).as_bytes()
@@ -129,9 +130,6 @@ impl<S> Openings<'_, S> {
             return Opened::Failed(other_account(&account, &current), DialEnd::Account);
         }
         let values = more.next();
-        let Some(backend) = self.backends.get_mut(key) else {
-            return Opened::Waits;
-        };
         if backend.session.defaults != *self.defaults {
             return Opened::Outdated;
         }
@@ -141,9 +139,7 @@ impl<S> Openings<'_, S> {
         let results = results_collation(collected, pool.key.extended, &session);
         session.results_collation = server.results_in(results);
         if self.defaults.init_connect().is_empty() {
-            let values = values
-                .as_ref()
-                .and_then(|values| self.defaults.read(values));
+            let values = (values.as_ref()).and_then(|values| self.defaults.read(values));
             if let Some(name) = values.and_then(|values| unlike(&session, &values)) {
                 let why = format!(
                     "{name} of the server that is read is not as the writer's; reads go to the \
@@ -189,9 +185,7 @@ fn unlike(session: &Session, values: &[Option<Text>]) -> Option<String> {
     let all = session.defaults.names().iter().zip(values);
     let differs = |(name, value): &(&Text, &Option<Text>)| {
         let value = value.as_ref().map_or(&b""[..], |value| value);
-        let is_own = SERVERS_OWN
-            .iter()
-            .any(|own| name.starts_with(own.as_bytes()));
+        let is_own = (SERVERS_OWN.iter()).any(|own| name.starts_with(own.as_bytes()));
         if is_own || session.value(name).unwrap_or_default() == value {
             return false;
         }
@@ -200,9 +194,7 @@ fn unlike(session: &Session, values: &[Option<Text>]) -> Option<String> {
         with.set(name, value).is_ok() && with.variables_differ(session)
     };
     let names = all.filter(differs);
-    let names: Vec<_> = names
-        .map(|(name, _)| String::from_utf8_lossy(name))
-        .collect();
+    let names: Vec<_> = (names.map(|(name, _)| String::from_utf8_lossy(name))).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 

@@ -8,7 +8,7 @@
 //! line is on the list of this turn, or stands in the line of bulk work, or waits for its socket.
 
 use crate::backend::Backend;
-use crate::client::buffers::outgoing::FED_MAX;
+use crate::client::buffers::outgoing::{FED_MAX, Outgoing};
 use crate::client::buffers::received::LongInput;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::bulk::{Bulk, Piece};
@@ -49,10 +49,16 @@ pub(crate) struct Written {
 impl<N: Net> ToBackend<'_, N> {
     /// Puts `bytes` in line for a backend.
     pub(crate) fn send(&mut self, key: BackendId, bytes: &[u8]) {
-        if let Some(backend) = self.backends.get_mut(key) {
-            backend.output.last().extend_from_slice(bytes);
-            backend.note_unwritten(key, self.dirty);
+        if let Some(output) = self.output_of(key) {
+            output.last().extend_from_slice(bytes);
         }
+    }
+
+    /// Output of a backend, which is written at the end of the turn.
+    fn output_of(&mut self, key: BackendId) -> Option<&mut Outgoing> {
+        let backend = self.backends.get_mut(key)?;
+        backend.note_unwritten(key, self.dirty);
+        Some(&mut backend.output)
     }
 
     /// Sends commands of the pool's own: the backend runs something from now on.
@@ -71,9 +77,8 @@ impl<N: Net> ToBackend<'_, N> {
         let Some((bytes, range)) = self.current_input.buffer_of(message).filter(|_| is_long) else {
             return self.send(key, message);
         };
-        if let Some(backend) = self.backends.get_mut(key) {
-            backend.output.push_shared(bytes, range);
-            backend.note_unwritten(key, self.dirty);
+        if let Some(output) = self.output_of(key) {
+            output.push_shared(bytes, range);
         }
     }
 

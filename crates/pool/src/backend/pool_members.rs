@@ -20,10 +20,10 @@
 
 use crate::auth::account::{Account, ClientsMax, Counted, Unusable};
 use crate::auth::credential::Credential;
-use crate::auth::host_pattern::ClientHost;
 use crate::backend::pools::{BackendPool, BackendPools, CLIENT_ADDRESSES_MAX, PoolKey};
+use crate::client::Client;
 use crate::client::clients::Clients;
-use crate::client::{Client, Proof};
+use crate::client::identity::Proof;
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
@@ -154,11 +154,11 @@ impl<N: Net> PoolMembers<'_, N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Ok(());
         };
-        if client.is_known() {
-            let before = &self.settings.users[client.user()].usage.clients;
+        if client.identity.is_known() {
+            let before = &self.settings.users[client.identity.user()].usage.clients;
             before.fetch_sub(1, Relaxed);
         }
-        client.count_as(user);
+        client.identity.count_as(user);
         let user = &self.settings.users[user];
         client.place.give_tickets(user.limits.high_prio_tickets);
         let others = user.usage.clients.fetch_add(1, Relaxed);
@@ -184,14 +184,17 @@ impl<N: Net> PoolMembers<'_, N> {
         if users.iter().all(Option::is_none) {
             return;
         }
-        for client in self.clients.values_mut().filter(|client| client.is_known()) {
+        for client in (self.clients.values_mut()).filter(|client| client.identity.is_known()) {
             let user = users.get(client.pool as usize).copied().flatten();
-            let Some(user) = user.filter(|user| *user != client.user()) else {
+            let Some(user) = user.filter(|user| *user != client.identity.user()) else {
                 continue;
             };
             let of = |user: usize| &self.settings.users[user];
-            of(client.user()).usage.clients.fetch_sub(1, Relaxed);
-            client.count_as(user);
+            of(client.identity.user())
+                .usage
+                .clients
+                .fetch_sub(1, Relaxed);
+            client.identity.count_as(user);
             client.place.give_tickets(of(user).limits.high_prio_tickets);
             of(user).usage.clients.fetch_add(1, Relaxed);
         }
@@ -202,7 +205,7 @@ impl<N: Net> PoolMembers<'_, N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.let_in_as(user);
+        client.identity.let_in_as(user);
         let user = &self.settings.users[user];
         client.place.give_tickets(user.limits.high_prio_tickets);
         user.usage.clients.fetch_add(1, Relaxed);
@@ -221,7 +224,7 @@ impl<N: Net> PoolMembers<'_, N> {
             }
             None => pool,
         };
-        self.pools.pools[pool].dead_end(&self.shared.accounts)
+        self.pools.pools[pool].dead_end(&self.shared.logins.accounts)
     }
 
     /// True if it is known how a login of this client's pool begins, where `init_connect` decides
@@ -231,7 +234,7 @@ impl<N: Net> PoolMembers<'_, N> {
             return true;
         }
         let client = self.clients.get_mut(key);
-        let Some(client) = client.filter(|c| c.proof() != Proof::Changing) else {
+        let Some(client) = client.filter(|c| c.identity.proof() != Proof::Changing) else {
             return true;
         };
         let known = self.pools.pools[client.pool as usize].begins.as_ref();
@@ -243,14 +246,6 @@ impl<N: Net> PoolMembers<'_, N> {
         begins.begin(&mut session);
         client.session = self.sessions.intern(session);
         true
-    }
-
-    /// Host of a client, as accounts are matched with it.
-    pub(crate) fn host_of(&self, key: ClientId) -> ClientHost {
-        let client = self.clients.get(key);
-        let peer = client.and_then(|client| client.transport.peer(self.net));
-        let names_hosts = self.shared.server.names_hosts;
-        ClientHost::of(peer.map(|peer| peer.ip()), names_hosts)
     }
 
     /// Bar that keeps a client out that has proven its password, if any.
@@ -266,7 +261,7 @@ impl<N: Net> PoolMembers<'_, N> {
         if let Some(unmet) = unmet {
             return Some(Bar::Denied(unmet));
         }
-        if !self.shared.accounts.is_current(account) {
+        if !self.shared.logins.accounts.is_current(account) {
             return Some(Bar::Denied("account-changed"));
         }
         let of_server = of_server?;
@@ -310,7 +305,7 @@ impl<N: Net> PoolMembers<'_, N> {
         account: &Account,
     ) -> Option<(ErrorCode, String)> {
         let of_server = account.of_server.as_ref()?;
-        let is_counted = client.is_known()
+        let is_counted = client.identity.is_known()
             && self.pools.counted_in(client.pool as usize).as_deref() == Some(&*of_server.counted);
         let others = of_server.counted.clients.load(Relaxed) - usize::from(is_counted);
         let name = &account.name;
@@ -388,7 +383,7 @@ impl<N: Net> PoolMembers<'_, N> {
             user: onward.user,
             credential: onward.credential,
             account: onward.account,
-            privileges: self.shared.privileges.version(),
+            privileges: self.shared.watched.privileges.version(),
             reader: None,
         };
         match self.pools.find(&key) {
@@ -408,11 +403,13 @@ impl<N: Net> PoolMembers<'_, N> {
 
     fn add_pool(&mut self, key: PoolKey) -> usize {
         let used = self.kinds_in_use();
-        let slots = (self.shared.account_slots).of(&key.user, key.reader, self.settings);
+        let slots =
+            (self.shared.connections.account_slots).of(&key.user, key.reader, self.settings);
         let is_of_server = key.account.is_some();
         let server = key.reader.or_else(|| self.shared.upstream.writer_id());
         let server = self.shared.connections_to(server);
-        let figures = is_of_server.then(|| self.shared.account_places.place_of(&key.user));
+        let figures =
+            is_of_server.then(|| self.shared.connections.account_places.place_of(&key.user));
         let index = self.pools.add(key, |index| used.contains(&index));
         self.pools.pools[index].slots = slots;
         self.pools.pools[index].server = server;
@@ -428,7 +425,7 @@ impl<N: Net> PoolMembers<'_, N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let old = client.is_known().then_some(client.pool as usize);
+        let old = client.identity.is_known().then_some(client.pool as usize);
         client.pool = u32::try_from(pool).unwrap_or(0);
         // The new one first: another account's count may not seem to be free in between.
         if let Some(new) = new {
@@ -459,7 +456,7 @@ impl<N: Net> PoolMembers<'_, N> {
     pub(crate) fn outdated(&self, key: ClientId) -> Option<usize> {
         let client = self.clients.get(key).filter(|c| c.backend().is_none())?;
         let old = client.pool as usize;
-        let is_outdated = (self.pools).is_outdated(old, self.shared.privileges.version());
+        let is_outdated = (self.pools).is_outdated(old, self.shared.watched.privileges.version());
         (is_outdated && self.pools.pools[old].count == 0).then_some(old)
     }
 
@@ -468,18 +465,19 @@ impl<N: Net> PoolMembers<'_, N> {
     pub(crate) fn key_of_now(&self, pool: usize) -> PoolKey {
         let key = self.pools.pools[pool].key.clone();
         let counted = key.account.as_ref();
-        let now =
-            counted.and_then(|counted| self.shared.accounts.of_server().of(counted)?.credential());
+        let now = counted.and_then(|counted| {
+            (self.shared.logins.accounts.of_server().of(counted)?).credential()
+        });
         PoolKey {
             credential: now.unwrap_or_else(|| key.credential.clone()),
-            privileges: self.shared.privileges.version(),
+            privileges: self.shared.watched.privileges.version(),
             reader: None,
             ..key
         }
     }
 
-    /// Moves a client on from a pool of an older version of the privileges.
-    pub(crate) fn move_on(&mut self, key: ClientId, old: usize) {
+    /// Moves a client on from a pool of an older version of the privileges, to this one.
+    pub(crate) fn move_on(&mut self, key: ClientId, old: usize) -> usize {
         let key_of_now = self.key_of_now(old);
         let capabilities = (key_of_now.capabilities, key_of_now.extended);
         let onward = Onward {
@@ -491,11 +489,12 @@ impl<N: Net> PoolMembers<'_, N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.pool = u32::try_from(pool).unwrap_or(0);
         }
+        pool
     }
 
     /// Idle backends of a version of the privileges that no client has any more.
     pub(crate) fn outdated_idle(&self) -> Vec<BackendId> {
-        let now = self.shared.privileges.version();
+        let now = self.shared.watched.privileges.version();
         let outdated = |pool: &BackendPool| pool.key.privileges != now;
         let idle = |pool: &BackendPool| outdated(pool) && !pool.idle.is_empty();
         if !self.pools.pools.iter().any(idle) {
@@ -613,7 +612,7 @@ mod tests {
         let mut bench = Bench::new();
         let key = bench.client();
         bench.members().joins(key, 0);
-        assert!(bench.clients.get(key).unwrap().is_known());
+        assert!(bench.clients.get(key).unwrap().identity.is_known());
         let usage = &bench.settings.users[0].usage;
         assert_eq!(usage.clients.load(Relaxed), 1);
     }

@@ -19,8 +19,8 @@ use crate::backend::{
     Backend, BackendState, ForBackend, ForSession, InFlight, Purpose, READ_LEN_LONG, abandoned,
     dialling, losses, session_reset,
 };
-use crate::client::ClientState;
 use crate::client::lost_backend::{LossCause, REFUSED};
+use crate::client::{Client, ClientState};
 use crate::cluster::leaving_readers;
 use crate::group::parts::Parts;
 use crate::group::tasks::Task;
@@ -100,33 +100,23 @@ pub(crate) fn on_backend<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, ev
         return;
     };
     backend.transport.note(event);
-    if backend.state() == BackendState::Dialling && !is_reached(parts, backend_id) {
-        return;
+    if backend.state() == BackendState::Dialling {
+        if let Err(error) = parts.net.connected(backend.transport.sock()) {
+            let address = parts.shared.upstream.words(backend.at());
+            let why = format!("cannot connect to {address}: {error}");
+            return dialling::dial_failed(parts, backend_id, &why, DialEnd::Unreached);
+        }
+        // Says for whom it is dialled, in front of its login.
+        let header = backend.take_header();
+        if !header.is_empty() {
+            parts.backend_writer().send(backend_id, &header);
+        }
     }
     if event.writable {
         let written = parts.backend_writer().write(backend_id);
         after_writing(parts, backend_id, written);
     }
     read_or_line_up(parts, backend_id);
-}
-
-/// A backend that is being dialled has got on: says for whom it is dialled, in front of its
-/// login. `false` where the server cannot be reached.
-fn is_reached<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) -> bool {
-    let Some(backend) = parts.backends.get_mut(backend_id) else {
-        return false;
-    };
-    if let Err(error) = parts.net.connected(backend.transport.sock()) {
-        let address = parts.shared.upstream.words(backend.at());
-        let why = format!("cannot connect to {address}: {error}");
-        dialling::dial_failed(parts, backend_id, &why, DialEnd::Unreached);
-        return false;
-    }
-    let header = backend.take_header();
-    if !header.is_empty() {
-        parts.backend_writer().send(backend_id, &header);
-    }
-    true
 }
 
 /// Reads what a backend has sent; a long reply waits for the group's bulk work.
@@ -168,9 +158,7 @@ pub(crate) fn read_backend<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) 
         break;
     }
     parts.work.lent.from_backend = buffer;
-    if (parts.backends.get(backend_id)).is_some_and(|backend| backend.transport.is_readable()) {
-        parts.backend_reader().put_off(backend_id);
-    }
+    parts.backend_reader().put_off(backend_id);
 }
 
 /// Writes to every backend that has something in line.
@@ -227,22 +215,10 @@ pub(crate) fn backend_broken<N: Net>(parts: &mut Parts<N>, backend: BackendId, e
 fn digest<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, input: &[u8]) -> usize {
     let mut at = 0;
     while at < input.len() {
-        let Some(backend) = parts.backends.get_mut(backend_id) else {
-            return input.len();
-        };
-        let used = match backend.state() {
-            BackendState::Dialling => {
-                let of = &parts.backend_pools.pools[backend.pool].key;
-                let (used, step) = backend.take_login(&mut parts.net, of, &input[at..]);
-                login_step(parts, backend_id, step);
-                used
-            }
-            _ => digest_reply(parts, backend_id, &input[at..]),
-        };
-        if used == 0 {
-            break;
+        match digest_reply(parts, backend_id, &input[at..]) {
+            0 => break,
+            used => at += used,
         }
-        at += used;
     }
     at
 }
@@ -261,7 +237,7 @@ fn login_step<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, step: LoginSt
                 && let Some(backend) = parts.backends.get(backend_id)
             {
                 let pool = &parts.backend_pools.pools[backend.pool];
-                pool.key.forget_password(&parts.shared.accounts);
+                pool.key.forget_password(&parts.shared.logins.accounts);
             }
             dialling::dial_failed(parts, backend_id, &why, end);
         }
@@ -269,15 +245,21 @@ fn login_step<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, step: LoginSt
     }
 }
 
-/// Passes on what has come of the oldest reply; returns the bytes used.
+/// Passes on what has come of the oldest reply, or of the login; returns the bytes used.
 pub(crate) fn digest_reply<N: Net>(
     parts: &mut Parts<N>,
     backend_id: BackendId,
     input: &[u8],
 ) -> usize {
     let Some(backend) = parts.backends.get_mut(backend_id) else {
-        return 0;
+        return input.len();
     };
+    if backend.state() == BackendState::Dialling {
+        let of = &parts.backend_pools.pools[backend.pool].key;
+        let (used, step) = backend.take_login(&mut parts.net, of, input);
+        login_step(parts, backend_id, step);
+        return used;
+    }
     let oldest = backend.flight().front();
     let is_awaited = oldest.is_some();
     let Some(&command) = oldest.filter(|command| !is_unasked(backend, command, input)) else {
@@ -355,8 +337,9 @@ pub(crate) fn digest_reply<N: Net>(
 
 fn ask_for_file<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     let now = parts.net.now();
-    let owner = parts.backends.get(backend_id).and_then(Backend::client);
-    let Some(owner) = owner.filter(|owner| parts.clients.get(*owner).is_some()) else {
+    let backend = parts.backends.get(backend_id);
+    let backend = backend.filter(|backend| backend.client_in(&parts.clients).is_some());
+    let Some(owner) = backend.and_then(Backend::client) else {
         let why = "the client left while the server waited for its file";
         return losses::lose(parts, backend_id, why);
     };
@@ -388,8 +371,9 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     let Some(backend) = parts.backends.get_mut(backend_id) else {
         return;
     };
-    let owner = backend.client().and_then(|owner| parts.clients.get(owner));
-    if owner.is_some_and(|owner| owner.state() == ClientState::Feeding) {
+    let (bound_to, pool) = (backend.client(), backend.pool);
+    let is_feeding = |client: &Client<_>| client.state() == ClientState::Feeding;
+    if backend.client_in(&parts.clients).is_some_and(is_feeding) {
         // What the client still sends of its file would be taken for commands.
         return losses::lose(
             parts,
@@ -412,7 +396,7 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
         backend.transaction.note_begin_answered();
     }
     let (mut summary, collected) = backend.take_reply(parts.net.now());
-    if command.purpose == Purpose::Statement && summary.len < parts.shared.long_reply {
+    if command.purpose == Purpose::Statement && summary.len < parts.shared.lengths.long_reply {
         parts.work.bulk.note_others(parts.net.now());
     }
     summary.due = backend.reports.due();
@@ -432,9 +416,11 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     }
     let area = client.map(|client| client.statement.area);
     backend.note_conditions_left(&command, &summary, area);
+    let done = (command.purpose == Purpose::Statement)
+        .then(|| endings::note_done(backend, client, &parts.backend_pools, &command, &summary));
     let is_own =
         command.purpose != Purpose::Statement && command.purpose != ForSession::SetAgain.into();
-    if is_own && !losses::may_go_on(parts, backend_id, &command) {
+    if is_own && !losses::may_go_on(parts, backend_id, bound_to, &command) {
         return;
     }
     if matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
@@ -444,15 +430,20 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
         parts.readers().note_writes(owner, &summary.changes);
     }
     match command.purpose {
-        Purpose::Statement => endings::statement_done(parts, backend_id, &command, &summary),
-        Purpose::Session(purpose) => session_answered(
-            parts,
-            backend_id,
-            command.owner,
-            purpose,
-            &summary,
-            collected,
-        ),
+        Purpose::Statement => {
+            if let Some(done) = done {
+                endings::statement_done(parts, backend_id, &command, &summary, done);
+            }
+        }
+        Purpose::Session(purpose) => {
+            let pool = parts.backend_pools.pools.get(pool);
+            let answer = OwnAnswer {
+                summary: &summary,
+                collected,
+                extended: pool.map_or(0, |pool| pool.key.extended),
+            };
+            session_answered(parts, backend_id, command.owner, purpose, answer)
+        }
         Purpose::Backend(purpose) => backend_answered(
             parts,
             backend_id,
@@ -529,16 +520,9 @@ fn session_answered<N: Net>(
     backend_id: BackendId,
     owner: Option<ClientId>,
     command: ForSession,
-    summary: &ReplySummary,
-    collected: Vec<u8>,
+    answer: OwnAnswer<'_>,
 ) {
-    let backend = parts.backends.get(backend_id);
-    let pool = backend.and_then(|backend| parts.backend_pools.pools.get(backend.pool));
-    let answer = OwnAnswer {
-        summary,
-        collected,
-        extended: pool.map_or(0, |pool| pool.key.extended),
-    };
+    let summary = answer.summary;
     let pair = owner.and_then(|owner| Some((owner, parts.pair(owner, backend_id)?)));
     let Some((owner, mut pair)) = pair else {
         return match command {

@@ -6,6 +6,7 @@
 use crate::backend::{Backend, ForBackend, ForSession, InFlight, Purpose, Reports};
 use crate::client::Client;
 use crate::group::tokens::ClientId;
+use reactor::Slots;
 use session::diagnostics::Area;
 use session::reply_summary::ReplySummary;
 use session::statement::Explanation;
@@ -16,6 +17,14 @@ use wire::status::{IN_TRANS, SESSION_STATE_CHANGED};
 const NOBODY: ClientId = ClientId::from_parts(u32::MAX, 0);
 
 impl<S> Backend<S> {
+    /// The client that has it, of its group's.
+    pub(crate) fn client_in<'a>(
+        &self,
+        clients: &'a Slots<Client<S>, ClientId>,
+    ) -> Option<&'a Client<S>> {
+        clients.get(self.client()?)
+    }
+
     /// State of its reports behind a reply. `code`: the client's statement may have changed
     /// something that no status flag tells.
     pub(crate) fn reports_after(

@@ -54,7 +54,10 @@ pub(crate) fn reset_session<N: Net>(
     unfit: Unfit,
     len: usize,
 ) -> Option<Handled> {
-    let (client, backend) = (parts.clients.get(key)?, parts.backends.get(backend_id)?);
+    let (client, backend) = (
+        parts.clients.get_mut(key)?,
+        parts.backends.get_mut(backend_id)?,
+    );
     if client.is_held() || backend.in_transaction() {
         return None;
     }
@@ -75,10 +78,6 @@ pub(crate) fn reset_session<N: Net>(
     let now = parts.net.now();
     let flavour = parts.shared.server.flavour;
     let unknown = (parts.known.sessions).intern(Session::not_known(&parts.known.defaults));
-    let (client, backend) = (
-        parts.clients.get_mut(key)?,
-        parts.backends.get_mut(backend_id)?,
-    );
     if !client.change_state(ClientState::Restoring, now) {
         parts.clients.close_later(key);
         return Some(Handled::Used);

@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::backend::pools::BackendPools;
 use crate::backend::relay::{Adjustments, Middle, Relay, Shape};
 use crate::client::output::ToClient;
-use crate::client::{Client, Handled, Proof};
+use crate::client::{Client, Handled};
 use crate::config::Settings;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::tokens::{BackendId, ClientId};
@@ -23,6 +23,7 @@ use crate::observe::limited_log::LimitedLog;
 use crate::observe::statement_logs::{Logging, StatementLogs};
 use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
+use crate::server::facts::ServerFacts;
 use crate::statements::kill::jobs::KillEnd;
 use crate::statements::own_ok::{OwnOk, Unreadable};
 use reactor::{Net, Slots};
@@ -64,19 +65,30 @@ impl<N: Net> Answers<'_, N> {
         view.map_or(0, |view| view.status(self.to.shared.server.flavour))
     }
 
-    /// Sends an OK.
-    pub(crate) fn ok(&mut self, key: ClientId, ok: &OwnOk<'_>) {
-        let status = self.status(key);
+    /// Sends what `put` makes of a client; one for which it can make nothing is closed.
+    fn send(
+        &mut self,
+        key: ClientId,
+        put: impl FnOnce(&mut Client<N::Sock>, &mut Vec<u8>) -> Result<(), Unreadable>,
+    ) {
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
         };
         let mut out = std::mem::take(self.lent);
         out.clear();
-        match client.put_ok(&mut out, ok, status, &self.to.shared.server) {
+        match put(client, &mut out) {
             Ok(()) => self.to.send(key, &out),
             Err(Unreadable) => self.to.clients.close_later(key),
         }
         *self.lent = out;
+    }
+
+    /// Sends an OK.
+    pub(crate) fn ok(&mut self, key: ClientId, ok: &OwnOk<'_>) {
+        let (status, shared) = (self.status(key), self.to.shared);
+        self.send(key, |client, out| {
+            client.put_ok(out, ok, status, &shared.server)
+        });
     }
 
     /// Sends an error of a command that the server does not know, or cannot read. MySQL counts it
@@ -122,27 +134,24 @@ impl<N: Net> Answers<'_, N> {
             logs: &mut *self.logs,
         };
         logging.own_error(key, code.code);
-        let Some(client) = self.to.clients.get_mut(key) else {
-            return;
-        };
-        note(client);
-        let mut out = std::mem::take(self.lent);
-        out.clear();
-        put_err(&mut out, client.seq, code, text);
-        self.to.send(key, &out);
-        *self.lent = out;
+        self.send(key, |client, out| {
+            note(client);
+            put_err(out, client.identity.seq, code, text);
+            Ok(())
+        });
     }
 
     /// Sends the error for a refusal, as the answer to the client's command.
     pub(crate) fn refuse(&mut self, key: ClientId, refusal: &Refusal) {
         self.count(key, refusal);
-        // An execution was refused, and is over for its client: so is the long data for it.
-        if let Some(client) = self.to.clients.get_mut(key)
-            && let Some(id) = client.under_way().map(|under_way| under_way.id)
-        {
-            client.drop_long_data(id);
-        }
-        self.error(key, refusal.code(), &refusal.to_string());
+        let text = refusal.to_string();
+        self.put_error(key, refusal.code(), &text, |client| {
+            // An execution was refused, and is over for its client: so is the long data for it.
+            if let Some(id) = client.prepared.under_way().map(|under_way| under_way.id) {
+                client.prepared.drop_long_data(id);
+            }
+            client.last.failed_by_pool();
+        });
     }
 
     /// Tells a client by an error that its transaction is lost, before a statement that could take
@@ -166,7 +175,7 @@ impl<N: Net> Answers<'_, N> {
         let Some(client) = self.to.clients.get_mut(key).filter(|_| !waits) else {
             return false;
         };
-        let refusal = client.take_lost_transaction();
+        let refusal = client.ended.take_lost_transaction();
         if command == Command::Query && arguments.trim_ascii().eq_ignore_ascii_case(b"ROLLBACK") {
             return false;
         }
@@ -189,13 +198,14 @@ impl<N: Net> Answers<'_, N> {
             let (client, net) = (view.client, &*self.to.net);
             self.to
                 .shared
+                .records
                 .note_for_audit(|| Happened::at_login(client, net, &login.name, why));
         }
         let names = (self.settings, self.pools);
         let identity = ClientIdentity::of(view.client, view.backend, &*self.to.net, names);
-        let refusals = &self.to.shared.refusals;
+        let refusals = &self.to.shared.records.refusals;
         refusals.note(&identity, refusal.name(), &refusal.to_string(), now);
-        if refusal.is_of_limit() && view.client.is_known() {
+        if refusal.is_of_limit() && view.client.identity.is_known() {
             self.log.refused(now, &identity, refusal);
         }
     }
@@ -225,10 +235,11 @@ impl<N: Net> Answers<'_, N> {
 
     /// Answers COM_PING.
     pub(crate) fn pong(&mut self, key: ClientId) {
-        if let Some(client) = self.to.clients.get_mut(key) {
+        let (status, shared) = (self.status(key), self.to.shared);
+        self.send(key, |client, out| {
             client.last.answered(0);
-        }
-        self.ok(key, &OwnOk::WARNED);
+            client.put_ok(out, &OwnOk::WARNED, status, &shared.server)
+        });
     }
 
     /// Tells a client the end of its KILL.
@@ -264,7 +275,7 @@ impl<N: Net> Answers<'_, N> {
         let (code, words) = (errors::CLIENT_INACTIVE, errors::CLIENT_INACTIVE_WORDS);
         self.put_error(key, code, words, |client| {
             // It answers nothing.
-            client.set_seq(0);
+            client.identity.seq = 0;
             client.last.failed_by_pool();
         });
         self.to.clients.leave(key, self.to.net.now());
@@ -272,24 +283,22 @@ impl<N: Net> Answers<'_, N> {
 
     /// Sends the first packet of a connection.
     pub(crate) fn greeting(&mut self, key: ClientId, nonce_key: &[u8; 32]) {
-        let Some(client) = self.to.clients.get_mut(key) else {
-            return;
-        };
-        client.seq = 1;
         let shared = self.to.shared;
-        let mut out = Vec::new();
-        Greeting {
-            version: shared.server.version.clone().into_bytes(),
-            connection_id: client.id,
-            nonce: nonce_of_connection(nonce_key, client.id),
-            capabilities: shared.offered,
-            extended: shared.extended,
-            collation: shared.server.collation,
-            status: status::AUTOCOMMIT,
-            plugin: Plugin::Native.name().as_bytes().to_vec(),
-        }
-        .put(&mut out);
-        self.to.send(key, &out);
+        self.send(key, |client, out| {
+            client.identity.seq = 1;
+            Greeting {
+                version: shared.server.version.clone().into_bytes(),
+                connection_id: client.identity.id(),
+                nonce: nonce_of_connection(nonce_key, client.identity.id()),
+                capabilities: shared.logins.offered,
+                extended: shared.logins.extended,
+                collation: shared.server.collation,
+                status: status::AUTOCOMMIT,
+                plugin: Plugin::Native.name().as_bytes().to_vec(),
+            }
+            .put(out);
+            Ok(())
+        });
     }
 
     /// Sends the OK of a login: what it proves to clients of MariaDB is its info, and it reports
@@ -303,11 +312,11 @@ impl<N: Net> Answers<'_, N> {
                 proof = login.certificate_proof();
                 let net = &*self.to.net;
                 let account = client.user_name(self.settings, self.pools).unwrap_or("");
-                self.to.shared.note_for_audit(|| {
+                self.to.shared.records.note_for_audit(|| {
                     Happened::at_login(client, net, &login.name, None).of_account(account)
                 });
             }
-            client.proof = Proof::Given;
+            client.identity.let_in();
             reports = client.schema_report(server);
         }
         let proof = proof.filter(|_| !server.flavour.is_mysql());
@@ -325,49 +334,63 @@ impl<N: Net> Answers<'_, N> {
 
     /// Sends conditions, by rows that were retained: who has been shown them has read its counts.
     pub(crate) fn show(&mut self, key: ClientId, rows: &[u8]) {
-        if let Some(client) = self.to.clients.get_mut(key) {
-            client.last.invalidate(COUNTS);
-        }
-        self.replay(key, rows);
+        self.put_retained(key, rows, |client| client.last.invalidate(COUNTS));
     }
 
     /// Sends a reply that was retained, in the form that this client understands.
     pub(crate) fn replay(&mut self, key: ClientId, kept: &[u8]) {
-        let status = self.status(key);
-        let Some(client) = self.to.clients.get_mut(key) else {
-            return;
-        };
-        let mut out = std::mem::take(self.lent);
-        out.clear();
-        // What is still to be told of the session stands in this reply as in any other.
-        let server = &self.to.shared.server;
-        let wanted = wanted_by(client, server);
-        let tracks = client.capabilities & cap::SESSION_TRACK != 0;
-        let shape = Shape {
-            hides_gtids: false,
-            deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
-            track: tracks.then_some(&*wanted),
-            mysql: server.flavour.is_mysql(),
-            schema: None,
-        };
-        let mut relay = Relay {
-            reply: &mut CheckedReply::new(ReplyShape::Results).unchecked(),
-            middle: &mut Middle::default(),
-            seq: &mut client.seq,
-            shape,
-            status,
-            adjustments: Adjustments::default(),
-            pending_changes: &mut client.pending_changes,
-            bound: &mut Bound::default(),
-        };
-        client.last.row_count = RowCount::NONE;
-        client.last.conditions = 0;
-        // These bytes have been through a relay once, so they are a reply.
-        let fed = relay.feed(kept, &mut out, |_, _| {});
-        debug_assert!(fed.is_ok());
-        self.to.send(key, &out);
-        *self.lent = out;
+        self.put_retained(key, kept, |_| ());
     }
+
+    /// Sends a reply that was retained, once `note` has noted it with its client.
+    fn put_retained(
+        &mut self,
+        key: ClientId,
+        kept: &[u8],
+        note: impl FnOnce(&mut Client<N::Sock>),
+    ) {
+        let (status, server) = (self.status(key), &self.to.shared.server);
+        self.send(key, |client, out| {
+            note(client);
+            put_reply(client, kept, status, server, out);
+            Ok(())
+        });
+    }
+}
+
+/// Appends a reply that was retained, in the form that a client understands. What is still to be
+/// told of its session stands in this reply as in any other.
+fn put_reply<S>(
+    client: &mut Client<S>,
+    kept: &[u8],
+    status: u16,
+    server: &ServerFacts,
+    out: &mut Vec<u8>,
+) {
+    let wanted = wanted_by(client, server);
+    let tracks = client.capabilities & cap::SESSION_TRACK != 0;
+    let shape = Shape {
+        hides_gtids: false,
+        deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
+        track: tracks.then_some(&*wanted),
+        mysql: server.flavour.is_mysql(),
+        schema: None,
+    };
+    let mut relay = Relay {
+        reply: &mut CheckedReply::new(ReplyShape::Results).unchecked(),
+        middle: &mut Middle::default(),
+        seq: &mut client.identity.seq,
+        shape,
+        status,
+        adjustments: Adjustments::default(),
+        pending_changes: &mut client.pending_changes,
+        bound: &mut Bound::default(),
+    };
+    client.last.row_count = RowCount::NONE;
+    client.last.conditions = 0;
+    // These bytes have been through a relay once, so they are a reply.
+    let fed = relay.feed(kept, out, |_, _| {});
+    debug_assert!(fed.is_ok());
 }
 
 #[cfg(test)]
@@ -409,7 +432,7 @@ mod tests {
     impl Bench {
         fn new() -> (Bench, ClientId) {
             let mut client = Client::of_tests(Time(1), Rc::default());
-            client.seq = 5;
+            client.identity.seq = 5;
             let mut clients = Clients::default();
             let key = clients.insert(client);
             let shared = shared("");
@@ -417,7 +440,7 @@ mod tests {
             let bench = Bench {
                 net: Scripted::default(),
                 digests: Digests::of_group(settings.digests_max, 1),
-                slow_readers: SlowReaders::new(Spool::new(0, shared.spool_block)),
+                slow_readers: SlowReaders::new(Spool::new(0, shared.lengths.spool_block)),
                 shared,
                 settings,
                 clients,
@@ -518,19 +541,24 @@ mod tests {
         let (mut bench, key) = Bench::new();
         bench.answers().end_login(key, b"");
         let client = bench.clients.get(key).unwrap();
-        assert!(!client.is_logging_in() && client.is_known());
+        assert!(!client.is_logging_in() && client.identity.is_known());
         assert_eq!((bench.counts.logins, bench.net.written[4]), (1, OK));
     }
 
     #[test]
     fn a_greeting_has_the_first_number_and_the_clients_id() {
         let (mut bench, key) = Bench::new();
-        bench.clients.get_mut(key).unwrap().id = 0x0403_0201;
+        bench
+            .clients
+            .get_mut(key)
+            .unwrap()
+            .identity
+            .set_id(0x0403_0201);
         bench.answers().greeting(key, &[0; 32]);
         let version = bench.shared.server.version.len();
         assert_eq!(bench.net.written[3], 0);
         assert_eq!(bench.net.written[5 + version + 1..][..4], [1, 2, 3, 4]);
-        assert_eq!(bench.clients.get(key).unwrap().seq, 1);
+        assert_eq!(bench.clients.get(key).unwrap().identity.seq, 1);
     }
 
     #[test]

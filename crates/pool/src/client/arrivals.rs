@@ -17,14 +17,11 @@
 use crate::auth::login::Login;
 use crate::client::Client;
 use crate::client::buffers::transport::Transport;
-use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::parts::Parts;
-use crate::group::shared::Shared;
 use crate::limits::addresses::CountedAddress;
-use reactor::{Address, Net, Time};
+use reactor::{Address, Net};
 use session::state::Session;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use wire::handshake::nonce_of_connection;
 
@@ -34,32 +31,21 @@ const ACCEPTS_PER_TURN: u32 = 64;
 /// An accept that failed, mostly for want of descriptors, is tried again after this.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 
-impl Shared {
-    /// Time between two logins in a group: none while no statement has to wait anywhere.
-    pub(crate) fn login_gap(&self, settings: &Settings, now: Time) -> Duration {
-        if !self.fronts.anybody_waits(now) {
-            return Duration::ZERO;
-        }
-        let groups = u32::try_from(self.groups).unwrap_or(u32::MAX);
-        Duration::from_secs(1) / settings.logins_per_s_max * groups
-    }
-}
-
 /// Greets a connection, at once or behind its PROXY header, or says why it cannot stay.
 pub(crate) fn greet<N: Net>(parts: &mut Parts<N>, sock: N::Sock, listener: usize) {
     parts.observed.counts.accepted += 1;
     let refusal = if !parts.work.drain.is_off() {
         Some(Refusal::Draining)
-    } else if parts.clients.len() >= parts.shared.clients_per_group {
+    } else if parts.clients.len() >= parts.shared.clients_per_group() {
         Some(Refusal::GroupFull {
-            max: parts.shared.clients_per_group,
+            max: parts.shared.clients_per_group(),
         })
-    } else if parts.shared.clients.load(Ordering::Relaxed) >= parts.settings.clients_max {
+    } else if parts.shared.clients() >= parts.settings.clients_max {
         Some(Refusal::Clients {
             max: parts.settings.clients_max,
         })
-    } else if parts.shared.is_memory_full.load(Ordering::Relaxed) {
-        Some(parts.shared.memory_refusal())
+    } else if parts.shared.retained.memory.is_short() {
+        Some(parts.shared.retained.memory.refusal())
     } else {
         None
     };
@@ -76,7 +62,7 @@ pub(crate) fn greet<N: Net>(parts: &mut Parts<N>, sock: N::Sock, listener: usize
     };
     let is_local = matches!(parts.settings.listen.get(listener), Some(Address::Unix(_)));
     let transport = Transport::plain(sock, is_local);
-    let id = (parts.clients).next_id(parts.shared.ids(), parts.index, parts.shared.groups);
+    let id = (parts.clients).next_id(parts.shared.ids(), parts.index, parts.shared.groups());
     let nonce = nonce_of_connection(&parts.client_side.nonce_key, id);
     let session = parts.known.sessions.intern(Session::default());
     let now = parts.net.now();
@@ -85,10 +71,10 @@ pub(crate) fn greet<N: Net>(parts: &mut Parts<N>, sock: N::Sock, listener: usize
         true => Client::before_header(transport, now, session, login),
         false => Client::greeted(transport, now, session, login),
     };
-    client.set_id(id);
+    client.identity.set_id(id);
     let key = parts.clients.insert(client);
     parts.address_counts().note(key, counted);
-    parts.shared.clients.fetch_add(1, Ordering::Relaxed);
+    parts.shared.add_client();
     let watched = match parts.clients.get(key) {
         Some(client) => parts.net.watch(client.transport.sock(), key.token()),
         None => return,
@@ -118,7 +104,7 @@ pub(crate) fn accept_arrivals<N: Net>(parts: &mut Parts<N>) {
 /// Accepts what may come in at one listener; `false` when nobody is left.
 fn accept_some<N: Net>(parts: &mut Parts<N>, listener: usize) -> bool {
     let now = parts.net.now();
-    let gap = parts.shared.login_gap(&parts.settings, now);
+    let gap = parts.shared.scheduling.login_gap(&parts.settings, now);
     if parts.client_side.arrivals.again_at > now {
         return true;
     }

@@ -18,26 +18,26 @@ use sql::lex::LexMode;
 use wire::attributes::{Form, header_len, put_reworded};
 use wire::packet::Malformed;
 
+/// The text in the arguments of a COM_QUERY, behind its attributes where its client has agreed on
+/// these.
+pub(crate) fn text_in(capabilities: u32, arguments: &[u8]) -> Result<&[u8], Malformed> {
+    match Form::of(capabilities) {
+        Form::Plain => Ok(arguments),
+        form => Ok(&arguments[header_len(form, arguments)?..]),
+    }
+}
+
+/// A client's text in other words, with the query attributes that it came with.
+pub(crate) fn reworded(capabilities: u32, message: &[u8], sql: &[u8]) -> Vec<u8> {
+    let payload = payload_of(message);
+    let arguments = payload.get(1..).unwrap_or_default();
+    let len = header_len(Form::of(capabilities), arguments).unwrap_or(0);
+    let mut out = Vec::with_capacity(sql.len() + len + 8);
+    put_reworded(&mut out, &arguments[..len], sql);
+    out
+}
+
 impl<S> Client<S> {
-    /// The text in the arguments of its COM_QUERY, behind its attributes where it has agreed on
-    /// these.
-    pub(crate) fn text_in<'t>(&self, arguments: &'t [u8]) -> Result<&'t [u8], Malformed> {
-        match Form::of(self.capabilities) {
-            Form::Plain => Ok(arguments),
-            form => Ok(&arguments[header_len(form, arguments)?..]),
-        }
-    }
-
-    /// Its text in other words, with the query attributes that it came with.
-    pub(crate) fn reworded(&self, message: &[u8], sql: &[u8]) -> Vec<u8> {
-        let payload = payload_of(message);
-        let arguments = payload.get(1..).unwrap_or_default();
-        let len = header_len(Form::of(self.capabilities), arguments).unwrap_or(0);
-        let mut out = Vec::with_capacity(sql.len() + len + 8);
-        put_reworded(&mut out, &arguments[..len], sql);
-        out
-    }
-
     /// The text with its own id for CONNECTION_ID(), when that is what it asks for.
     pub(crate) fn with_own_id(&self, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
         let id = self.own_id()?;
@@ -55,6 +55,6 @@ impl<S> Client<S> {
         const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
         let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
         let set = self.session.variable(b"pseudo_thread_id").is_some();
-        (!lists && !set).then_some(self.id)
+        (!lists && !set).then_some(self.identity.id())
     }
 }

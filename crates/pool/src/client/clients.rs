@@ -65,10 +65,10 @@ impl<S> Clients<S> {
     /// Notes that a client must go at the end of this turn.
     pub(crate) fn close_later(&mut self, key: ClientId) {
         if let Some(client) = self.slots.get_mut(key)
-            && !client.is_closing()
+            && !client.ended.is_closing()
             && client.state() != ClientState::Moving
         {
-            client.set_closing();
+            client.ended.set_closing();
             self.closing.push(key);
         }
     }
@@ -115,7 +115,7 @@ impl<S> Clients<S> {
 
     /// Notes that the clients must go whose ids name this seat of a fleet.
     pub(crate) fn close_seat(&mut self, seat: u8) {
-        let is_named = |client: &Client<S>| seat_of(client.id()) == u32::from(seat);
+        let is_named = |client: &Client<S>| seat_of(client.identity.id()) == u32::from(seat);
         for key in self.slots.keys() {
             if self.slots.get(key).is_some_and(is_named) {
                 self.close_for(key, end::KILLED);
@@ -207,11 +207,12 @@ impl<S> Clients<S> {
     }
 
     /// The client with this id. It is asked for KILL, which is rare, so this looks at all of them.
-    pub(crate) fn with_id(&self, id: u32) -> Option<ClientId> {
-        let is_here =
-            |client: &Client<_>| !client.is_closing() && client.state() != ClientState::Moving;
+    pub(crate) fn with_id(&self, id: u32) -> Option<(ClientId, &Client<S>)> {
+        let is_here = |client: &Client<_>| {
+            !client.ended.is_closing() && client.state() != ClientState::Moving
+        };
         let mut clients = self.slots.iter();
-        clients.find_map(|(key, client)| (client.id == id && is_here(client)).then_some(key))
+        clients.find(|(_, client)| client.identity.id() == id && is_here(client))
     }
 }
 
@@ -224,7 +225,7 @@ mod tests {
 
     fn client(id: u32) -> Client<()> {
         let mut client = Client::of_tests(Time(1), Rc::default());
-        client.id = id;
+        client.identity.set_id(id);
         client
     }
 
@@ -250,12 +251,9 @@ mod tests {
             clients.next_id((FIRST_ID, FIRST_ID), index, groups),
             FIRST_ID + 6 + 2
         );
-        assert_eq!(clients.with_id(first), Some(here));
-        assert_eq!(
-            clients.with_id(FIRST_ID + 6 + 2),
-            None,
-            "given out, not here"
-        );
+        assert_eq!(clients.with_id(first).map(|(key, _)| key), Some(here));
+        let given_out = clients.with_id(FIRST_ID + 6 + 2);
+        assert!(given_out.is_none(), "not here");
     }
 
     #[test]
@@ -273,7 +271,7 @@ mod tests {
         assert!(!clients.has_closing());
         clients.close_later(key);
         clients.close_later(key);
-        assert_eq!(clients.with_id(FIRST_ID), None);
+        assert!(clients.with_id(FIRST_ID).is_none());
         assert_eq!(
             (clients.next_to_close(), clients.next_to_close()),
             (Some(key), None)
@@ -296,10 +294,10 @@ mod tests {
     fn who_is_on_its_way_is_not_closed() {
         let mut clients = Clients::default();
         let mut moving = Client::moving(Transport::plain((), true), Time(1), Rc::default());
-        moving.id = FIRST_ID;
+        moving.identity.set_id(FIRST_ID);
         let key = clients.insert(moving);
         clients.close_later(key);
         assert!(!clients.has_closing());
-        assert_eq!(clients.with_id(FIRST_ID), None);
+        assert!(clients.with_id(FIRST_ID).is_none());
     }
 }

@@ -48,9 +48,9 @@ pub(crate) fn close<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     if let Some(output) = client.output.take() {
         (parts.client_side.slow_readers).drop_rest(output.rest, &parts.shared);
     }
-    parts.shared.clients.fetch_sub(1, Ordering::Relaxed);
-    if client.is_known() {
-        let user = &parts.settings.users[client.user()].usage;
+    parts.shared.remove_client();
+    if client.identity.is_known() {
+        let user = &parts.settings.users[client.identity.user()].usage;
         user.clients.fetch_sub(1, Ordering::Relaxed);
         if let Some(counted) = parts.backend_pools.counted_in(client.pool as usize) {
             counted.clients.fetch_sub(1, Ordering::Relaxed);

@@ -1,149 +1,147 @@
-//! The command of a client that is handled now: its bytes, the backend that it is bound to, and
-//! what is planned for it until it is sent.
+//! The command of a client that is handled now: what is planned for it until it is sent, and how it
+//! may go out; and its end from outside.
 //!
 //! Plans of a command that was not sent are forgotten when the next one is looked at
-//! ([`Client::begin_command`]).
-//!
-//! Invariant: a client and its backend name each other, but while several clients are pipelined
-//! ([`crate::backend::binding`]).
+//! ([`crate::client::Client::begin_command`]).
 
-use super::{Client, Pipelining};
-use crate::backend::Backend;
-use crate::backend::relay::PendingChanges;
-use crate::client::buffers::received::Received;
 use crate::client::modified::Modified;
-use crate::group::tokens::{BackendId, ClientId};
+use crate::errors::reasons::Refusal;
 use crate::limits::rules::Slot;
-use reactor::Time;
 use session::own_commands::OwnCommands;
-use session::state::Session;
+use session::transaction::Doubt;
 use sql::tracking::Retracked;
 
-/// Parts of a client that change while a reply is relayed to it, and its session.
-pub(crate) struct ReplyContext<'a> {
-    /// Number of the next packet to it.
-    pub(crate) seq: &'a mut u8,
-    /// Changes in its session that it is still to be told.
-    pub(crate) pending_changes: &'a mut PendingChanges,
-    pub(crate) session: &'a Session,
+/// Reason for which it is not known what became of a lost transaction.
+const IN_DOUBT: &str =
+    "the server was lost before it told whether a failed statement had committed the transaction";
+
+/// End of a client's statement or connection from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ended {
+    #[default]
+    Nothing,
+    /// Its statement, by KILL, before that was sent.
+    Statement,
+    /// Its transaction, with its server, behind an error perhaps.
+    Transaction(Doubt),
+    /// The client: it is to be closed at the end of the turn.
+    Connection,
 }
 
-impl<S> Client<S> {
-    /// Moment at which it entered its state, or its peer last took bytes.
-    pub(crate) fn since(&self) -> Time {
-        self.since
+/// Pipelining of a client's next statement: behind those of other clients on one backend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Pipelining {
+    /// Allowed where its digest allows it.
+    #[default]
+    Allowed,
+    /// Not now: it was sent behind one that changed its session, and runs again.
+    NotAfterAbort,
+    /// Not now: the client has been told that a transaction is open, and no backend knows of it
+    /// ([`crate::statements::answered_locally`]).
+    NotWhileBeginIsDeferred,
+}
+
+/// Effects that a command has if it succeeds, and its place.
+#[derive(Debug, Default)]
+struct Planned {
+    /// Place of the statement among those that a rule allows.
+    slot: Option<Slot>,
+    /// Reports on the session that the client gets from then on.
+    retracking: Option<Box<Retracked>>,
+    /// Variables that it may set without a report, until it is sent.
+    modifying: Option<Box<Modified>>,
+}
+
+impl Planned {
+    fn is_empty(&self) -> bool {
+        self.slot.is_none() && self.retracking.is_none() && self.modifying.is_none()
+    }
+}
+
+/// State of a client's command, until it is sent.
+#[derive(Debug, Default)]
+pub(crate) struct CommandState {
+    /// True if the next statement may be pipelined, as far as that does not follow from its text.
+    pipelining: Pipelining,
+    /// Commands of the pool's own that backends have answered since the last command began.
+    own_commands: OwnCommands,
+}
+
+/// Effects of a client's command, until they are noted, and its place; in a box that is there only
+/// while there are any.
+#[derive(Debug, Default)]
+pub(crate) struct Effects(Option<Box<Planned>>);
+
+impl Ended {
+    /// True if it is to be closed at the end of the turn.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self == Ended::Connection
     }
 
-    /// Restarts its limits of time from here.
-    pub(crate) fn count_from(&mut self, now: Time) {
-        self.since = now;
+    /// Marks it to be closed at the end of the turn
+    /// ([`crate::client::clients::Clients::close_later`]).
+    pub(crate) fn set_closing(&mut self) {
+        *self = Ended::Connection;
     }
 
-    /// Number of the next packet to it.
-    pub(crate) fn seq(&self) -> u8 {
-        self.seq
-    }
-
-    /// Sets the number of the next packet to it.
-    pub(crate) fn set_seq(&mut self, seq: u8) {
-        self.seq = seq;
-    }
-
-    /// Parts that change while a reply is relayed to it.
-    pub(crate) fn reply_context(&mut self) -> ReplyContext<'_> {
-        ReplyContext {
-            seq: &mut self.seq,
-            pending_changes: &mut self.pending_changes,
-            session: &self.session,
+    /// Notes that KILL has ended its statement before that was sent.
+    pub(crate) fn interrupt(&mut self) {
+        if *self == Ended::Nothing {
+            *self = Ended::Statement;
         }
     }
 
-    /// Changes in its session that it is still to be told.
-    pub(crate) fn pending_changes(&self) -> &PendingChanges {
-        &self.pending_changes
+    /// Notes that the transaction is lost with its server.
+    pub(crate) fn lose_transaction(&mut self, doubt: Doubt) {
+        if *self != Ended::Connection {
+            *self = Ended::Transaction(doubt);
+        }
     }
 
-    /// Adds to the changes that it is still to be told.
-    pub(crate) fn pending_changes_mut(&mut self) -> &mut PendingChanges {
-        &mut self.pending_changes
+    /// True if it has not heard yet that its transaction is lost.
+    pub(crate) fn has_lost_transaction(&self) -> bool {
+        matches!(self, Ended::Transaction(_))
     }
 
-    /// Bytes received and not handled.
-    pub(crate) fn input(&self) -> Option<&Received> {
-        self.input.as_deref()
+    /// Takes the loss of its transaction: what it hears of it now, unless it has ended the
+    /// transaction itself.
+    pub(crate) fn take_lost_transaction(&mut self) -> Option<Refusal> {
+        let Ended::Transaction(doubt) = *self else {
+            return None;
+        };
+        *self = Ended::Nothing;
+        Some(match doubt {
+            Doubt::MayBeCommitted => Refusal::BackendLost(IN_DOUBT.into()),
+            Doubt::None | Doubt::MayBeUndone => Refusal::TransactionLost,
+        })
     }
 
-    /// Takes the bytes received and not handled.
-    pub(crate) fn take_input(&mut self) -> Option<Box<Received>> {
-        self.input.take()
+    /// True if its statement has been ended before it was sent.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        *self == Ended::Statement
     }
 
-    /// Puts bytes back that were not handled.
-    pub(crate) fn put_input(&mut self, input: Box<Received>) {
-        self.input = Some(input);
+    /// Takes the interruption; its client hears of it now.
+    pub(crate) fn take_interruption(&mut self) -> bool {
+        let interrupted = self.is_interrupted();
+        if interrupted {
+            *self = Ended::Nothing;
+        }
+        interrupted
     }
+}
 
-    /// Drops all bytes that were not handled.
-    pub(crate) fn forget_input(&mut self) {
-        self.input = None;
-    }
-
-    /// Ends its command: the pool's own commands are counted anew.
-    pub(crate) fn end_command(&mut self) {
+impl CommandState {
+    /// Ends it: the pool's own commands are counted anew.
+    pub(crate) fn end(&mut self) {
         self.own_commands = OwnCommands::default();
     }
 
     /// Counts an answered command of the pool's own for its command; `false` when it was one too
     /// many.
     #[must_use]
-    pub(crate) fn note_own_command(&mut self) -> bool {
+    pub(crate) fn note_own(&mut self) -> bool {
         self.own_commands.note()
-    }
-
-    /// Trackers that its command sets.
-    pub(crate) fn retracking(&self) -> Option<&Retracked> {
-        self.effects.as_ref()?.retracking.as_deref()
-    }
-
-    /// Plans what it is told of its session from its command on.
-    pub(crate) fn plan_retracking(&mut self, retracking: Option<Box<Retracked>>) {
-        if retracking.is_some() || self.effects.is_some() {
-            self.effects.get_or_insert_default().retracking = retracking;
-        }
-    }
-
-    /// Takes what its command sets of that.
-    pub(crate) fn take_retracking(&mut self) -> Option<Box<Retracked>> {
-        let taken = self.effects.as_mut()?.retracking.take();
-        self.effects.take_if(|effects| effects.is_empty());
-        taken
-    }
-
-    /// Variables that its command may set without a report, once that is sent.
-    pub(crate) fn modifying(&self) -> Option<&Modified> {
-        self.effects.as_ref()?.modifying.as_deref()
-    }
-
-    /// Plans which variables its command may set without a report.
-    pub(crate) fn plan_modifying(&mut self, modifying: Option<Box<Modified>>) {
-        if modifying.is_some() || self.effects.is_some() {
-            self.effects.get_or_insert_default().modifying = modifying;
-        }
-    }
-
-    /// Takes the variables that its command, which is sent, may set without a report.
-    pub(crate) fn take_modifying(&mut self) -> Option<Box<Modified>> {
-        let taken = self.effects.as_mut()?.modifying.take();
-        self.effects.take_if(|effects| effects.is_empty());
-        taken
-    }
-
-    /// Sets the place of its statement among those that a rule allows; frees the one that it had.
-    pub(crate) fn set_slot(&mut self, slot: Option<Slot>) {
-        if slot.is_some() || self.effects.is_some() {
-            self.effects.get_or_insert_default().slot = slot;
-            self.effects.take_if(|effects| effects.is_empty());
-        }
     }
 
     /// Allows its next statement to be pipelined as its digest allows.
@@ -167,19 +165,66 @@ impl<S> Client<S> {
         self.pipelining = Pipelining::NotWhileBeginIsDeferred;
     }
 
-    /// Binds it and an idle backend to each other.
-    pub(crate) fn bind(&mut self, backend: &mut Backend<S>, keys: (ClientId, BackendId)) {
-        self.binding.bind(&mut backend.binding, keys);
+    /// True if it has been told that a transaction is open, of which no backend knows.
+    pub(crate) fn is_begin_deferred(&self) -> bool {
+        self.pipelining == Pipelining::NotWhileBeginIsDeferred
     }
 
-    /// Pipelines its statement behind those in flight on a backend.
-    pub(crate) fn join(&mut self, backend: BackendId) {
-        self.binding.join(backend);
+    /// True if the next statement may be pipelined as its digest allows.
+    pub(crate) fn may_be_pipelined(&self) -> bool {
+        self.pipelining == Pipelining::Allowed
+    }
+}
+
+impl Effects {
+    /// Trackers that its command sets.
+    pub(crate) fn retracking(&self) -> Option<&Retracked> {
+        self.0.as_ref()?.retracking.as_deref()
     }
 
-    /// Unbinds it from its backend.
-    pub(crate) fn unbind(&mut self, own: ClientId, backend: Option<&mut Backend<S>>) {
-        let backend = backend.map(|backend| &mut backend.binding);
-        self.binding.unbind(own, backend);
+    /// Plans what it is told of its session from its command on.
+    pub(crate) fn plan_retracking(&mut self, retracking: Option<Box<Retracked>>) {
+        if retracking.is_some() || self.0.is_some() {
+            self.0.get_or_insert_default().retracking = retracking;
+        }
+    }
+
+    /// Takes what its command sets of that.
+    pub(crate) fn take_retracking(&mut self) -> Option<Box<Retracked>> {
+        let taken = self.0.as_mut()?.retracking.take();
+        self.0.take_if(|planned| planned.is_empty());
+        taken
+    }
+
+    /// Variables that its command may set without a report, once that is sent.
+    pub(crate) fn modifying(&self) -> Option<&Modified> {
+        self.0.as_ref()?.modifying.as_deref()
+    }
+
+    /// Plans which variables its command may set without a report.
+    pub(crate) fn plan_modifying(&mut self, modifying: Option<Box<Modified>>) {
+        if modifying.is_some() || self.0.is_some() {
+            self.0.get_or_insert_default().modifying = modifying;
+        }
+    }
+
+    /// Takes the variables that its command, which is sent, may set without a report.
+    pub(crate) fn take_modifying(&mut self) -> Option<Box<Modified>> {
+        let taken = self.0.as_mut()?.modifying.take();
+        self.0.take_if(|planned| planned.is_empty());
+        taken
+    }
+
+    /// Sets the place of its statement among those that a rule allows; frees the one that it had.
+    pub(crate) fn set_slot(&mut self, slot: Option<Slot>) {
+        if slot.is_some() || self.0.is_some() {
+            self.0.get_or_insert_default().slot = slot;
+            self.0.take_if(|planned| planned.is_empty());
+        }
+    }
+
+    /// Forgets what was planned.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
     }
 }

@@ -21,7 +21,7 @@
 //! server numbers them; the last uncompressed packet is the OK of the login.
 
 use crate::client::buffers::packing::{Packing, STEP_MAX, STEP_MIN};
-use crate::client::buffers::room::{INPUT_FREE, make_room};
+use crate::client::buffers::room::make_room;
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
@@ -31,33 +31,10 @@ use wire::compressed::{Body, Broken, FrameHeader, HEADER_LEN};
 
 /// Bytes unpacked at once.
 pub(crate) const PIECE: usize = 16 * 1024;
-/// Longest unpacked frame of which nothing is handled before all of it was right.
-const CHECKED_MAX: usize = 64 * 1024;
 /// Bytes that a frame may unpack to where the server takes no statement as long as that.
 const FRAME_MIN: usize = 64 * 1024;
 
 impl<S> Client<S> {
-    /// True if its bytes come and go in frames.
-    pub(crate) fn compresses(&self) -> bool {
-        self.transport.compression().is_some_and(|c| c.on)
-    }
-
-    /// True if what has been unpacked is not to be handled yet: its frame is not known to be right.
-    pub(crate) fn withholds_input(&self) -> bool {
-        let body = self.transport.compression().and_then(|c| c.body.as_ref());
-        body.is_some_and(|body| {
-            let header = body.header();
-            header.is_packed() && header.unpacked.max(header.sent) <= CHECKED_MAX
-        })
-    }
-
-    /// True if the frame that is being unpacked is longer than what a client is read for nothing.
-    pub(crate) fn unpacks_much(&self) -> bool {
-        let body = self.transport.compression().and_then(|c| c.body.as_ref());
-        let header = body.map(|body| body.header());
-        header.is_some_and(|header| header.is_packed() && header.unpacked > INPUT_FREE)
-    }
-
     /// Starts the agreed compression after the login, also for what the client has sent behind its
     /// login without waiting for the answer.
     pub(crate) fn begin_compression(&mut self) {
@@ -66,13 +43,6 @@ impl<S> Client<S> {
             && let Some(input) = self.input.take()
         {
             compression.raw = input.into_bytes();
-        }
-    }
-
-    /// Keeps what was read together with the last packet of the login.
-    pub(crate) fn keep_frames(&mut self, bytes: &[u8]) {
-        if let Some(compression) = self.transport.compression_mut() {
-            compression.raw.extend_from_slice(bytes);
         }
     }
 
@@ -99,7 +69,7 @@ impl<S> Client<S> {
     /// Begins the frame at the front; returns the bytes that it lacks for that, at least.
     fn begin_frame(&mut self, packing: &mut Packing, shared: &Shared) -> Result<usize, Refusal> {
         let max = (shared.server.max_allowed_packet + HEADER_LEN).max(FRAME_MIN);
-        let begins = self.input.is_none() && self.state() == ClientState::Idle;
+        let begins = self.input.bytes().is_none() && self.state() == ClientState::Idle;
         let Some(compression) = self.transport.compression_mut() else {
             return Ok(0);
         };
@@ -112,7 +82,7 @@ impl<S> Client<S> {
             true => Some(
                 packing
                     .inflater(compression.algorithm)
-                    .ok_or_else(|| shared.memory_refusal())?,
+                    .ok_or_else(|| shared.retained.memory.refusal())?,
             ),
             false => None,
         };
@@ -143,7 +113,7 @@ impl<S> Client<S> {
         }
         self.keep_input(&piece[..written]);
         packing.piece = piece;
-        Ok(over || written > 0 && !self.withholds_input())
+        Ok(over || written > 0 && !self.transport.withholds_input())
     }
 
     /// Reads what a frame lacks; `None` where nothing can be read.
@@ -153,7 +123,7 @@ impl<S> Client<S> {
         tls_bytes: &Meter,
         lacking: usize,
     ) -> Option<Read> {
-        if !self.transport.is_readable() || self.is_closing() {
+        if !self.transport.is_readable() || self.ended.is_closing() {
             return None;
         }
         let compression = self.transport.compression_mut()?;
@@ -162,9 +132,7 @@ impl<S> Client<S> {
         let step = lacking.clamp(STEP_MIN, STEP_MAX);
         make_room(&mut raw, step);
         raw.resize(start + step, 0);
-        let read = self
-            .transport
-            .read_counted(net, &mut raw[start..], tls_bytes);
+        let read = (self.transport).read_counted(net, &mut raw[start..], tls_bytes);
         let got = if let Read::Bytes(n) = read { n } else { 0 };
         raw.truncate(start + got);
         if let Some(compression) = self.transport.compression_mut()
@@ -187,8 +155,8 @@ impl<S> Client<S> {
             }
             compression.forget_input();
         }
-        self.input = None;
-        self.seq = 1;
+        self.input.put(None);
+        self.identity.seq = 1;
     }
 }
 
@@ -196,6 +164,7 @@ impl<S> Client<S> {
 mod tests {
     use super::*;
     use crate::client::buffers::packing::Compression;
+    use crate::client::buffers::transport::CHECKED_MAX;
     use crate::group::scripted::{Scripted, shared};
     use crate::group::tokens::ClientId;
     use reactor::{Event, Time};
@@ -235,16 +204,16 @@ mod tests {
     }
 
     fn input(client: &Client<()>) -> &[u8] {
-        client.input.as_ref().map_or(&[], |input| input)
+        client.input.bytes().map_or(&[], |input| input)
     }
 
     #[test]
     fn a_frame_becomes_the_clients_input() {
         let mut client = client(&frame(0, PING));
-        assert!(client.compresses());
+        assert!(client.transport.compresses());
         assert!(unpack_all(&mut client).is_ok_and(|lacking| lacking > 0));
         assert_eq!(input(&client), PING);
-        assert!(!client.withholds_input());
+        assert!(!client.transport.withholds_input());
     }
 
     #[test]
@@ -260,11 +229,14 @@ mod tests {
         let packed = frame(0, &text);
         let mut client = client(&packed[..packed.len() - 4]);
         assert!(unpack_all(&mut client).is_ok_and(|lacking| lacking == 4));
-        assert!(client.withholds_input(), "the checksum has not come");
+        assert!(
+            client.transport.withholds_input(),
+            "the checksum has not come"
+        );
         let rest = &packed[packed.len() - 4..];
-        client.keep_frames(rest);
+        client.transport.keep_frames(rest);
         assert!(unpack_all(&mut client).is_ok());
-        assert!(!client.withholds_input());
+        assert!(!client.transport.withholds_input());
         assert_eq!(input(&client), text);
     }
 
@@ -276,8 +248,8 @@ mod tests {
         let mut client = client(&packed);
         assert!(unpack_all(&mut client).is_err());
         client.drop_frame();
-        assert!(client.input.is_none() && !client.is_amid_command());
-        assert_eq!(client.seq, 1);
+        assert!(client.input.bytes().is_none() && !client.is_amid_command());
+        assert_eq!(client.identity.seq, 1);
     }
 
     #[test]
@@ -285,10 +257,10 @@ mod tests {
         let mut client = client(b"");
         let compression = client.transport.compression_mut().unwrap();
         compression.on = false;
-        assert!(!client.compresses());
+        assert!(!client.transport.compresses());
         client.keep_input(&frame(0, PING));
         client.begin_compression();
-        assert!(client.compresses() && client.input.is_none());
+        assert!(client.transport.compresses() && client.input.bytes().is_none());
         assert!(unpack_all(&mut client).is_ok());
         assert_eq!(input(&client), PING);
     }
@@ -312,7 +284,7 @@ mod tests {
         assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MAX));
         let read = client.read_frames(&mut net, &tls_bytes, 1);
         assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MIN));
-        client.set_closing();
+        client.ended.set_closing();
         assert!(client.read_frames(&mut net, &tls_bytes, 1).is_none());
     }
 }

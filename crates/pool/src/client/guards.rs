@@ -17,7 +17,7 @@ impl Guard for Changing {}
 
 impl Drop for Changing {
     fn drop(&mut self) {
-        self.0.watch_trigger.fire();
+        self.0.watched.trigger.fire();
     }
 }
 
@@ -32,8 +32,8 @@ impl Guard for Coming {}
 
 impl Drop for Coming {
     fn drop(&mut self) {
-        self.shared.code_catalogue.is_defined(self.number);
-        self.shared.watch_trigger.fire();
+        self.shared.watched.code_catalogue.is_defined(self.number);
+        self.shared.watched.trigger.fire();
     }
 }
 
@@ -57,7 +57,7 @@ impl Guard for DefiningSchemas {
         }
         let certain = summary.warnings == 0 && !self.several;
         for schema in self.schemas.drain(..) {
-            self.shared.schemas_defined.note(schema, certain);
+            self.shared.watched.schemas_defined.note(schema, certain);
         }
     }
 }
@@ -73,6 +73,6 @@ mod tests {
         let shared = Arc::new(shared(""));
         drop(Changing(shared.clone()));
         // It would wait for ever otherwise.
-        shared.watch_trigger.wait(Duration::MAX);
+        shared.watched.trigger.wait(Duration::MAX);
     }
 }

@@ -9,7 +9,7 @@ use reactor::Time;
 impl<S> Client<S> {
     /// Bytes of memory that what it has sent and is not handled takes.
     pub(crate) fn held(&self) -> usize {
-        let input = self.input.as_ref().map_or(0, |input| input.capacity());
+        let input = self.input.bytes().map_or(0, |input| input.capacity());
         input + self.transport.compression().map_or(0, |c| c.held())
     }
 

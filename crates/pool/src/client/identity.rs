@@ -4,7 +4,6 @@
 //!
 //! Invariant: a client counts for one user at a time, from its proof on until it is closed.
 
-use super::{Client, Proof};
 use serde::{Deserialize, Serialize};
 
 /// Numbers of a client that go with it to another process.
@@ -18,7 +17,50 @@ pub(crate) struct Carried {
     pub(crate) statements_made: u32,
 }
 
-impl<S> Client<S> {
+/// State of a client's proof that it is its user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Not yet.
+    #[default]
+    Missing,
+    /// Proven and counted among that user's clients, not let in yet.
+    Counted,
+    /// Proven and let in.
+    Given,
+    /// Proven, and changing its user.
+    Changing,
+}
+
+/// Numbers of a client, and its user.
+#[derive(Debug, Default)]
+pub(crate) struct Identity {
+    /// The CONNECTION_ID(): the number in our greeting.
+    id: u32,
+    /// The id of the statement that was prepared last; the next one's is higher.
+    pub(crate) statements_made: u32,
+    /// The id of the collation of the login, or of the last change of user.
+    pub(crate) collation: u16,
+    /// The user, an index into the settings; says something once that is proven.
+    user: u16,
+    /// Number of the next packet to it.
+    pub(crate) seq: u8,
+    /// MariaDB's extended capabilities that were negotiated; those that are offered fit.
+    pub(crate) extended: u8,
+    /// Changes of user that have failed.
+    pub(crate) changes_failed: u8,
+    /// State of the proof of the user.
+    proof: Proof,
+}
+
+impl Identity {
+    /// Identity of a client whose greeting has the first number.
+    pub(crate) fn greeted() -> Identity {
+        Identity {
+            seq: 1,
+            ..Identity::default()
+        }
+    }
+
     /// Its CONNECTION_ID(): the number in our greeting.
     pub(crate) fn id(&self) -> u32 {
         self.id
@@ -47,6 +89,11 @@ impl<S> Client<S> {
         }
     }
 
+    /// Lets in the user that is proven.
+    pub(crate) fn let_in(&mut self) {
+        self.proof = Proof::Given;
+    }
+
     /// Lets it in as this user.
     pub(crate) fn let_in_as(&mut self, user: usize) {
         self.user = u16::try_from(user).unwrap_or(u16::MAX);
@@ -64,39 +111,19 @@ impl<S> Client<S> {
         self.changes_failed = self.changes_failed.saturating_add(1);
     }
 
-    /// Times that it has failed to change its user.
-    pub(crate) fn changes_failed(&self) -> u8 {
-        self.changes_failed
-    }
-
-    /// The id of the collation it logged in with, or has changed its user with.
-    pub(crate) fn collation(&self) -> u16 {
-        self.collation
-    }
-
-    /// Sets the collation of its login or change of user.
-    pub(crate) fn set_collation(&mut self, collation: u16) {
-        self.collation = collation;
-    }
-
-    /// MariaDB's extended capabilities that it negotiated.
-    pub(crate) fn extended(&self) -> u8 {
-        self.extended
-    }
-
     /// Sets the negotiated ones of MariaDB's extended capabilities; those that are offered fit.
     pub(crate) fn set_extended(&mut self, extended: u32) {
         self.extended = u8::try_from(extended).unwrap_or(0);
     }
 
-    /// The id of the statement that it prepared last; the next one's is higher.
-    pub(crate) fn statements_made(&self) -> u32 {
-        self.statements_made
+    /// True if it has proven its user, and is counted among that user's clients.
+    pub(crate) fn is_known(&self) -> bool {
+        self.proof != Proof::Missing
     }
 
-    /// Stores the id of the statement that it prepared last.
-    pub(crate) fn note_statement_made(&mut self, id: u32) {
-        self.statements_made = id;
+    /// True if it has been let in.
+    pub(crate) fn is_let_in(&self) -> bool {
+        matches!(self.proof, Proof::Given | Proof::Changing)
     }
 
     /// Numbers that go with it to another process.
@@ -123,7 +150,7 @@ impl<S> Client<S> {
 }
 
 #[cfg(test)]
-impl<S> Client<S> {
+impl Identity {
     pub(crate) fn set_proof(&mut self, proof: Proof) {
         self.proof = proof;
     }
@@ -132,21 +159,31 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Client;
     use reactor::Time;
     use std::rc::Rc;
 
     #[test]
     fn a_change_of_user_that_fails_goes_back_and_is_counted() {
         let mut client = Client::of_tests(Time(1), Rc::default());
-        client.count_as(3);
-        assert_eq!((client.user(), client.proof()), (3, Proof::Counted));
-        client.let_in_as(3);
-        client.begin_change_of_user();
-        client.count_as(4);
-        assert_eq!((client.user(), client.proof()), (4, Proof::Changing));
-        client.fail_change_of_user(3);
-        assert_eq!((client.user(), client.proof()), (3, Proof::Given));
-        assert_eq!(client.changes_failed(), 1);
+        client.identity.count_as(3);
+        assert_eq!(
+            (client.identity.user(), client.identity.proof()),
+            (3, Proof::Counted)
+        );
+        client.identity.let_in_as(3);
+        client.identity.begin_change_of_user();
+        client.identity.count_as(4);
+        assert_eq!(
+            (client.identity.user(), client.identity.proof()),
+            (4, Proof::Changing)
+        );
+        client.identity.fail_change_of_user(3);
+        assert_eq!(
+            (client.identity.user(), client.identity.proof()),
+            (3, Proof::Given)
+        );
+        assert_eq!(client.identity.changes_failed, 1);
     }
 
     #[test]
@@ -160,7 +197,7 @@ mod tests {
             statements_made: 6,
         };
         let mut client = Client::of_tests(Time(1), Rc::default());
-        client.take_carried(carried);
-        assert_eq!(client.carried(), carried);
+        client.identity.take_carried(carried);
+        assert_eq!(client.identity.carried(), carried);
     }
 }

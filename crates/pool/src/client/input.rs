@@ -123,22 +123,24 @@ impl<N: Net> FromClient<'_, N> {
             }
             *self.handshakes_left -= 1;
         }
-        if client.compresses() {
+        if client.transport.compresses() {
             return self.read_frames(key);
         }
-        if !client.transport.is_readable() || client.is_closing() {
+        if !client.transport.is_readable() || client.ended.is_closing() {
             return Got::Nothing;
         }
-        if client.input.is_some() {
-            return self.read_behind(key);
+        if let Some(input) = client.input.bytes() {
+            let missing = match frame(input) {
+                Frame::Partial { total } => total.saturating_sub(input.len()),
+                _ => 0,
+            };
+            return self.read_behind(key, missing.clamp(INPUT_STEP_MIN, SCRATCH_LEN));
         }
         let is_secret = client.is_logging_in();
         let mut scratch = std::mem::take(&mut self.lent.from_client);
         // Lent already when serving one client has led to serving another.
         scratch.resize(SCRATCH_LEN, 0);
-        let read = client
-            .transport
-            .read_counted(self.net, &mut scratch, self.tls_bytes);
+        let read = (client.transport).read_counted(self.net, &mut scratch, self.tls_bytes);
         match self.came(key, read) {
             Ok(len) => Got::Fresh(Fresh {
                 scratch,
@@ -165,17 +167,8 @@ impl<N: Net> FromClient<'_, N> {
         }
     }
 
-    /// Reads behind what is kept already: the rest of a command that has not come whole.
-    fn read_behind(&mut self, key: ClientId) -> Got {
-        let input = (self.clients.get(key)).and_then(|client| client.input.as_ref());
-        let Some(input) = input else {
-            return Got::Nothing;
-        };
-        let missing = match frame(input) {
-            Frame::Partial { total } => total.saturating_sub(input.len()),
-            _ => 0,
-        };
-        let step = missing.clamp(INPUT_STEP_MIN, SCRATCH_LEN);
+    /// Reads so much behind what is kept already: the rest of a command that has not come whole.
+    fn read_behind(&mut self, key: ClientId, step: usize) -> Got {
         match self.room().takes_more(key, step) {
             Takes::Now => {}
             Takes::Later => return Got::Nothing,
@@ -259,7 +252,7 @@ impl<N: Net> FromClient<'_, N> {
             let runs = client.transport.has_ended() && client.state() == ClientState::Running;
             // What it has said already runs first, as on a server; whether that is more than a
             // goodbye is not looked for in a compressed frame.
-            let silent = !client.compresses() && !client.is_amid_command();
+            let silent = !client.transport.compresses() && !client.is_amid_command();
             runs && silent && client.is_held()
         };
         let found = self.clients.iter().filter(|(_, client)| departed(client));
@@ -290,8 +283,8 @@ impl<N: Net> FromClient<'_, N> {
         if let Some(client) = self.clients.get_mut(key)
             && used < len
         {
-            if client.input.is_none() {
-                client.input = self.lent.inputs.take();
+            if client.input.bytes().is_none() {
+                client.input.put(self.lent.inputs.take());
             }
             client.keep_input(&scratch[used..len]);
             client.heard_from(self.net.now());
@@ -377,8 +370,7 @@ mod tests {
         }
 
         fn input(&self, key: ClientId) -> Option<&[u8]> {
-            let input = self.clients.get(key)?.input.as_ref()?;
-            Some(input)
+            self.clients.get(key)?.input.bytes().map(|input| &input[..])
         }
     }
 

@@ -13,7 +13,7 @@ use reactor::Net;
 pub(crate) fn refuse_and_leave<N: Net>(parts: &mut Parts<N>, key: ClientId, refusal: &Refusal) {
     parts.observed.counts.refused += 1;
     let client = parts.clients.get(key);
-    if client.is_some_and(|client| !client.is_known()) {
+    if client.is_some_and(|client| !client.identity.is_known()) {
         parts.failed_logins().note_refused(key, refusal);
     }
     parts.answers().refuse(key, refusal);

@@ -32,7 +32,7 @@ impl<S> Client<S> {
         settings: &'a Settings,
         pools: &'a BackendPools,
     ) -> Option<&'a str> {
-        let user = settings.users.get(self.user as usize)?;
+        let user = settings.users.get(self.identity.user())?;
         let pool = pools.pools.get(self.pool as usize);
         Some(match pool.filter(|pool| pool.key.account.is_some()) {
             Some(pool) => &pool.key.user,
@@ -44,6 +44,6 @@ impl<S> Client<S> {
     pub(crate) fn figures_place(&self, pools: &BackendPools) -> u16 {
         let pool = pools.pools.get(self.pool as usize);
         let of_account = pool.and_then(|pool| pool.figures);
-        of_account.unwrap_or_else(|| place_of_user(self.user))
+        of_account.unwrap_or_else(|| place_of_user(self.identity.user()))
     }
 }

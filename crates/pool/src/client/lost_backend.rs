@@ -121,7 +121,7 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
             parts.waiters().wait_again(owner);
         }
         // Its text has made the server end the connection, as a server does: without a word.
-        ClientState::Running if client.is_pinned_for(RELEASED) => {
+        ClientState::Running if client.pins.is_pinned_for(RELEASED) => {
             parts.clients.close_for(owner, end::LOST)
         }
         ClientState::Running if !amid_packet => {
@@ -149,7 +149,7 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
             parts.clients.leave(owner, now);
         }
         // The server has found before the sweep that the client's time is over.
-        _ if client.has_idled(now, limits) => parts.answers().end_idle(owner),
+        _ if limits.has_idled(client, now) => parts.answers().end_idle(owner),
         // Half a packet has been sent, or the session was on the backend alone.
         _ => {
             parts.clients.note_end(owner, end::LOST);
@@ -236,6 +236,7 @@ mod tests {
             .clients
             .get_mut(key)
             .unwrap()
+            .ended
             .take_lost_transaction()
     }
 

@@ -74,10 +74,10 @@ impl<S> Client<S> {
     /// True if its statement may have run stored code, or has run in another default schema, as
     /// prepared statements do: a server reports the client's own again behind it.
     pub(crate) fn runs_unseen(&self) -> bool {
-        let prepared = self.under_way();
+        let prepared = self.prepared.under_way();
         let elsewhere =
             prepared.is_some_and(|run| run.definition.session.schema != self.session.schema);
-        elsewhere || self.statement.code != Code::None || self.is_pinned()
+        elsewhere || self.statement.code != Code::None || self.pins.is_pinned()
     }
 
     /// True if its last statement's warnings are not all kept, or not as the session would have
@@ -121,16 +121,14 @@ impl<S> Client<S> {
     ) -> bool {
         let used_up = || {
             USED.iter()
-                .any(|&used| self.is_pinned_for(PinReason::Text(used)))
+                .any(|&used| self.pins.is_pinned_for(PinReason::Text(used)))
         };
         let said = match name {
             CLOCK => self.sets_clock(),
             _ => !USED_UP.contains(&name) || used_up(),
         };
         let kept = session.set(name, value).is_ok();
-        let charset = CHARSET_VARIABLES
-            .iter()
-            .any(|charset| charset.as_bytes() == name);
+        let charset = (CHARSET_VARIABLES.iter()).any(|charset| charset.as_bytes() == name);
         self.last.pending.changed =
             (self.last.pending.changed).union(Properties::COLLATION.when(charset));
         kept && explains && said

@@ -37,24 +37,29 @@ pub(crate) struct ToClient<'a, N: Net> {
 impl<N: Net> ToClient<'_, N> {
     /// Sends `bytes` to a client, or keeps what does not fit.
     pub(crate) fn send(&mut self, key: ClientId, bytes: &[u8]) {
-        match self.clients.get(key) {
-            Some(client) if client.compresses() => self.send_frames(key, bytes),
-            _ => self.send_bytes(key, bytes),
-        }
-    }
-
-    /// Sends what goes over the socket as it is.
-    fn send_bytes(&mut self, key: ClientId, bytes: &[u8]) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        let mut frames = std::mem::take(&mut self.packing.frames);
         let mut rest = bytes;
+        if client.transport.compresses()
+            && let Some(compression) = client.transport.compression_mut()
+        {
+            frames.clear();
+            let (algorithm, seq) = (compression.algorithm, compression.seq);
+            let packer = self.packing.packer();
+            compression.seq = packer.pack_as(algorithm, seq, bytes, &mut frames);
+            rest = &frames;
+        }
         if client.output.is_none() {
             while !rest.is_empty() {
                 match client.transport.write(self.net, rest) {
                     Write::Bytes(n) => rest = &rest[n..],
                     Write::Blocked => break,
-                    Write::Failed(error) => return self.clients.close_for(key, end::of(&error)),
+                    Write::Failed(error) => {
+                        self.packing.frames = frames;
+                        return self.clients.close_for(key, end::of(&error));
+                    }
                 }
             }
         }
@@ -66,22 +71,6 @@ impl<N: Net> ToClient<'_, N> {
             };
             (self.slow_readers).keep((key, client), rest, keeps, self.net.now());
         }
-    }
-
-    /// Sends `bytes` to a client in frames.
-    fn send_frames(&mut self, key: ClientId, bytes: &[u8]) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let Some(compression) = client.transport.compression_mut() else {
-            return;
-        };
-        let mut frames = std::mem::take(&mut self.packing.frames);
-        frames.clear();
-        let (algorithm, seq) = (compression.algorithm, compression.seq);
-        let packer = self.packing.packer();
-        compression.seq = packer.pack_as(algorithm, seq, bytes, &mut frames);
-        self.send_bytes(key, &frames);
         self.packing.frames = frames;
     }
 
@@ -130,7 +119,6 @@ impl<N: Net> ToClient<'_, N> {
             }
             NextOfSpool::OnDisk => return None,
         }
-        let client = self.clients.get_mut(key)?;
         if client.transport.has_unsent() {
             return None;
         }

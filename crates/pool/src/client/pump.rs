@@ -54,7 +54,7 @@ pub(crate) fn consume_input<N: Net>(
     input: &mut Received,
     turn: &mut ClientTurn,
 ) {
-    if input.len() <= parts.shared.text_here_max {
+    if input.len() <= parts.shared.lengths.text_here {
         let used = consume(parts, key, input, turn);
         return input.drop_front(used, KEPT_MAX);
     }
@@ -103,22 +103,22 @@ fn pump_uncounted<N: Net>(parts: &mut Parts<N>, key: ClientId) {
         let Some(client) = parts.clients.get_mut(key) else {
             return;
         };
-        if !client.takes_input() || client.is_closing() || is_left_unread(parts, key) {
+        if !client.takes_input() || client.ended.is_closing() || is_left_unread(parts, key) {
             return;
         }
         let Some(client) = parts.clients.get_mut(key) else {
             return;
         };
-        if !client.withholds_input()
-            && let Some(mut input) = client.take_input()
+        if !client.transport.withholds_input()
+            && let Some(mut input) = client.input.take()
         {
             if client.leaves_to_reader(&mut input, (parts.index, key), &parts.shared) {
-                client.put_input(input);
+                client.input.put(Some(input));
                 return;
             }
             if long_commands::waits_behind_long(parts, key, &input) {
                 if let Some(client) = parts.clients.get_mut(key) {
-                    client.put_input(input);
+                    client.input.put(Some(input));
                 }
                 return;
             }
@@ -128,7 +128,7 @@ fn pump_uncounted<N: Net>(parts: &mut Parts<N>, key: ClientId) {
             };
             let takes_input = client.takes_input();
             if !input.is_empty() {
-                client.put_input(input);
+                client.input.put(Some(input));
             } else {
                 parts.work.lent.inputs.put(input);
             }
@@ -163,7 +163,7 @@ fn fill<N: Net>(parts: &mut Parts<N>, key: ClientId, turn: &mut ClientTurn) -> b
         Got::Fresh(fresh) => {
             let bytes = fresh.bytes();
             // What is longer goes by way of the client's input.
-            let used = match bytes.len() > parts.shared.text_here_max {
+            let used = match bytes.len() > parts.shared.lengths.text_here {
                 true => 0,
                 false => consume(parts, key, bytes, turn),
             };
@@ -193,8 +193,9 @@ pub(crate) fn consume<N: Net>(
         // The place was that of the command before.
         if at > 0 {
             client.place.give_up();
+            client.command.end();
         }
-        if client.is_closing() {
+        if client.ended.is_closing() {
             return bytes.len();
         }
         let state = client.state();
@@ -222,7 +223,8 @@ pub(crate) fn consume<N: Net>(
                     let commands = state == ClientState::Idle;
                     if let Some(client) = parts.clients.get_mut(key).filter(|_| commands) {
                         // The answer is numbered behind the last packet that has begun.
-                        client.set_seq(u8::try_from(packets(total) % 256).unwrap_or_default());
+                        client.identity.seq =
+                            u8::try_from(packets(total) % 256).unwrap_or_default();
                     }
                     leaving::refuse_and_leave(parts, key, &refusal);
                 }
@@ -237,16 +239,11 @@ pub(crate) fn consume<N: Net>(
             return at;
         }
         match handle(parts, key, state, &rest[..total], last_seq) {
-            Handled::Used => {
-                at += total;
-                if let Some(client) = parts.clients.get_mut(key) {
-                    client.end_command();
-                }
-            }
+            Handled::Used => at += total,
             Handled::Kept => return at,
             Handled::Framed => {
                 if let Some(client) = parts.clients.get_mut(key) {
-                    client.keep_frames(&rest[total..]);
+                    client.transport.keep_frames(&rest[total..]);
                 }
                 return bytes.len();
             }
@@ -270,8 +267,8 @@ fn handle<N: Net>(
         return Handled::Used;
     };
     client.heard_from(now);
-    let seq = client.seq();
-    client.set_seq(last_seq.wrapping_add(1));
+    let seq = client.identity.seq;
+    client.identity.seq = last_seq.wrapping_add(1);
     if let Err(refusal) = check_length(state, message.len(), &parts.shared.server) {
         leaving::refuse_and_leave(parts, key, &refusal);
         return Handled::Used;

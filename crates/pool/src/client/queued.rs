@@ -21,7 +21,7 @@ impl<S> Client<S> {
         if goes_before_slow {
             return QueueName::High;
         }
-        let limits = &settings.users[self.user as usize].limits;
+        let limits = &settings.users[self.identity.user()].limits;
         let high = match self.place.priority.unwrap_or(limits.priority) {
             Priority::High => true,
             Priority::Low => false,

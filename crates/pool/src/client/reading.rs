@@ -3,6 +3,8 @@
 //! A group's part in them stands in [`crate::client::pump`] and
 //! [`crate::limits::long_commands`].
 
+use crate::backend::Backend;
+use crate::client::buffers::outgoing::FED_MAX;
 use crate::client::buffers::received::Received;
 use crate::client::buffers::text_reading::{TextJob, TextRead};
 use crate::client::{Client, ClientState};
@@ -26,7 +28,7 @@ impl<S> Client<S> {
         if input.is_being_read() {
             return true;
         }
-        let max = shared.text_here_max;
+        let max = shared.lengths.text_here;
         // Who has a place in a queue, and perhaps a backend by now, would lose it meanwhile.
         if input.len() <= max || self.place.is_held() || self.state() != ClientState::Idle {
             return false;
@@ -54,7 +56,7 @@ impl<S> Client<S> {
             form,
             mode,
         };
-        let taken = shared.texts.submit(job, shared.texts_max);
+        let taken = shared.jobs.texts.submit(job, shared.lengths.texts);
         if !taken {
             input.take_back();
         }
@@ -63,7 +65,7 @@ impl<S> Client<S> {
 
     /// Takes the text of its command from a reader; `false` where that is not waited for any more.
     pub(crate) fn takes_from_reader(&mut self, read: Box<TextRead>, now: Time) -> bool {
-        let taken = (self.input.as_mut()).is_some_and(|input| input.take(read));
+        let taken = self.input.take_read(read);
         if taken {
             // Its silence was not its own.
             self.heard_from(now);
@@ -71,9 +73,28 @@ impl<S> Client<S> {
         taken
     }
 
+    /// Restarts its limits after it has sent something.
+    pub(crate) fn heard_from(&mut self, now: Time) {
+        if matches!(self.state(), ClientState::Idle | ClientState::Feeding) {
+            self.count_from(now);
+        }
+    }
+
+    /// True if it has begun a command and not ended it.
+    pub(crate) fn is_amid_command(&self) -> bool {
+        self.input.bytes().is_some()
+            || (self.transport.compression()).is_some_and(|c| c.is_amid_frame())
+    }
+
+    /// True if the server is to take what it has sent of its local file before more is read.
+    pub(crate) fn has_fed_enough(&self, backend: Option<&Backend<S>>) -> bool {
+        self.state() == ClientState::Feeding
+            && backend.is_some_and(|backend| backend.unsent() > FED_MAX)
+    }
+
     /// True if it waits for a backend with a long command, or for its backend's session.
     pub(crate) fn queues_long(&self) -> bool {
         let waits = matches!(self.state(), ClientState::Waiting | ClientState::Restoring);
-        waits && self.input.as_ref().is_some_and(|input| is_long(input))
+        waits && self.input.bytes().is_some_and(is_long)
     }
 }

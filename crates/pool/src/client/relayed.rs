@@ -24,7 +24,7 @@ impl<S> Client<S> {
             reply = reply.to_command(command);
             if command == Command::StmtFetch
                 && let Some((id, columns)) = backend.cursor()
-                && self.under_way().is_some_and(|fetch| fetch.id == *id)
+                && (self.prepared.under_way()).is_some_and(|fetch| fetch.id == *id)
             {
                 reply = reply.of_cursor(columns);
             }
@@ -45,7 +45,7 @@ impl<S> Client<S> {
             adjustments.changed = true;
         } else if self.statement.counts_before {
             adjustments.warnings = Some(self.last.conditions);
-        } else if let Some(prepared) = &self.prepared {
+        } else if let Some(prepared) = self.prepared.as_ref() {
             return prepared::adjustments(prepared);
         }
         adjustments
@@ -55,7 +55,7 @@ impl<S> Client<S> {
     /// gets packet 0, as from MySQL; drivers take another number for a broken stream.
     pub(crate) fn begin_unasked(&mut self) {
         if self.state() == ClientState::Idle {
-            self.seq = 0;
+            self.identity.seq = 0;
         }
     }
 }

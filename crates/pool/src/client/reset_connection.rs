@@ -19,6 +19,7 @@
 use crate::auth::auth_delay::After;
 use crate::auth::denial::CHANGE_DELAY;
 use crate::auth::failed_logins::Denial;
+use crate::auth::host_pattern::ClientHost;
 use crate::auth::login::{Before, Login, Nonces};
 use crate::auth::logins::nonce;
 use crate::auth::{denial, logins};
@@ -78,7 +79,10 @@ pub(crate) fn on_reset<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Handled {
     }
     discard_session(parts, key);
     if let Some(client) = parts.clients.get_mut(key) {
-        let (charsets, results) = parts.shared.server.charsets_after_reset(client.collation());
+        let (charsets, results) = parts
+            .shared
+            .server
+            .charsets_after_reset(client.identity.collation);
         let mut session = as_new(&client.session, charsets, results, &parts.known.defaults);
         // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
         if parts.shared.server.flavour.is_mysql() {
@@ -118,7 +122,7 @@ pub(crate) fn on_change_user<N: Net>(
     let (charsets, results) = server.usual_charsets();
     let session = as_new(&client.session, charsets, results, &parts.known.defaults);
     let before = parts.known.sessions.intern(session);
-    if client.changes_failed() >= CHANGES_FAILED_MAX {
+    if client.identity.changes_failed >= CHANGES_FAILED_MAX {
         client.session = before;
         let denial = Denial {
             error: UNKNOWN_COM,
@@ -133,7 +137,7 @@ pub(crate) fn on_change_user<N: Net>(
     // goes back (seen on MariaDB 10.11).
     let known = |id: &u16| server.charsets.contains_key(id);
     if let Some(collation) = change.collation.filter(known) {
-        client.set_collation(collation);
+        client.identity.collation = collation;
     }
     let (charsets, results) = match change.collation {
         Some(collation) => server.charsets_at_login(collation),
@@ -144,23 +148,24 @@ pub(crate) fn on_change_user<N: Net>(
     session.begin_interactive(client.capabilities);
     begin_spaced(&mut session, client.capabilities, server);
     client.session = parts.known.sessions.intern(session);
-    let greeted = nonce_of_connection(&nonce_key, client.id());
+    let greeted = nonce_of_connection(&nonce_key, client.identity.id());
     let mut login = Login::new(fresh, client.transport.is_secure());
     login.is_tls = client.transport.is_tls();
     login.call(change.user);
     login.before = Some(Before {
         session: before,
         pool: client.pool,
-        user: client.user(),
+        user: client.identity.user(),
     });
     client.login = Some(Box::new(login));
-    client.begin_change_of_user();
-    let seq = client.seq();
+    client.identity.begin_change_of_user();
+    let seq = client.identity.seq;
+    let peer = client.transport.peer(&parts.net).map(|peer| peer.ip());
+    let host = ClientHost::of(peer, parts.shared.server.names_hosts);
     if let Some(denial) = denial {
         denial::not_let_in(parts, key, &denial);
         return Handled::Used;
     }
-    let host = parts.members().host_of(key);
     logins::exchange(parts, key, |login, login_context| {
         login.change(
             login_context,
@@ -194,7 +199,7 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
     }
     let command = Command::ResetConnection;
     let mut out = Vec::new();
-    let unread = client.is_pinned() && !client.is_pinned_for(PinReason::WideCharset);
+    let unread = client.pins.is_pinned() && !client.pins.is_pinned_for(PinReason::WideCharset);
     let pending = client.last.pending.changed.intersects(Properties::ROLE);
     if (pending || unread) && has_roles(parts.shared.server.flavour) {
         let role = Question {
@@ -217,11 +222,9 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
 fn discard_session<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     let backend_id = parts.clients.unbind(key, &mut parts.backends);
     if parts.shared.server.flavour.is_mysql() {
-        let typed = parts.backends.keys_of(|backend| backend.has_types_of(key));
-        for backend_id in typed {
-            if let Some(backend) = parts.backends.get_mut(backend_id) {
-                backend.invalidate_types();
-            }
+        let all = parts.backends.values_mut();
+        for backend in all.filter(|backend| backend.has_types_of(key)) {
+            backend.invalidate_types();
         }
     }
     let Some(client) = parts.clients.get_mut(key) else {
@@ -230,10 +233,10 @@ fn discard_session<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     let modified = client.modified.take().is_some() || client.session_is_unread();
     let pinned = client.is_held() || modified;
     client.pins = Pins::default();
-    client.take_interruption();
-    client.take_lost_transaction();
-    client.allow_pipelining();
-    client.prepared = None;
+    client.ended.take_interruption();
+    client.ended.take_lost_transaction();
+    client.command.allow_pipelining();
+    *client.prepared = None;
     client.last.start_over();
     *client.pending_changes_mut() = PendingChanges::default();
     client.place.priority = None;

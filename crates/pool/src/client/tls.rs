@@ -33,11 +33,9 @@ pub(crate) fn begin_tls<N: Net>(parts: &mut Parts<N>, key: ClientId, received: &
     }
     parts.work.handshakes_left = parts.work.handshakes_left.saturating_sub(1);
     let begun = client.transport.begin_tls(&mut parts.net, tls, received);
-    client
-        .transport
-        .count_tls(&parts.client_side.retained.tls_bytes);
+    (client.transport).count_tls(&parts.client_side.retained.tls_bytes);
     let now = parts.net.now();
-    let gap = parts.shared.login_gap(&parts.settings, now);
+    let gap = parts.shared.scheduling.login_gap(&parts.settings, now);
     parts.client_side.arrivals.handshake_began(now, gap);
     if let Err(error) = begun {
         parts.failed_logins().tls_failed(key, &error);

@@ -95,7 +95,7 @@ impl<S> Client<S> {
         }
         let held = error.served && self.is_held();
         let gone = error.keeps || held || self.is_left_there();
-        if self.under_way().is_some_and(|under_way| under_way.ahead) {
+        if (self.prepared.under_way()).is_some_and(|under_way| under_way.ahead) {
             self.drop_command();
             let moved = self.change_state(ClientState::Idle, now);
             return Unrestored {
@@ -105,11 +105,11 @@ impl<S> Client<S> {
             };
         }
         self.give_up_refused(error.code, sessions, schemas);
-        self.take_interruption();
+        self.ended.take_interruption();
         self.pins.forget_plan();
         let moved = self.change_state(ClientState::Idle, now);
         if !sent {
-            let len = self.command_len();
+            let len = self.input.command_len();
             self.drop_input(len);
         }
         Unrestored {
@@ -194,7 +194,7 @@ mod tests {
         let end = refused(&mut client, &error(1231, Behind::Unknown));
         let words = Refusal::Restore("error 1231: why".into());
         assert_eq!((end.refusal, end.leaves), (words, false));
-        assert!(!end.may_have_run && client.input.is_none());
+        assert!(!end.may_have_run && client.input.bytes().is_none());
         assert_eq!(client.state(), ClientState::Idle);
         assert!(client.session.schema.is_some());
     }
@@ -261,9 +261,9 @@ mod tests {
     fn a_kill_is_told_as_one() {
         let mut sessions = Interner::default();
         let mut client = client(ClientState::Restoring, &mut sessions);
-        client.interrupt();
+        client.ended.interrupt();
         let end = refused(&mut client, &error(INTERRUPTED, Behind::Unknown));
         assert_eq!(end.refusal, Refusal::Interrupted);
-        assert!(!client.is_interrupted());
+        assert!(!client.ended.is_interrupted());
     }
 }

@@ -140,7 +140,7 @@ impl GroupReads {
         Some(Reading {
             client,
             own: self.of_clients.get(&key),
-            user: &settings.users[client.user()],
+            user: &settings.users[client.identity.user()],
             list: &self.list,
             all,
             is_mysql: shared.server.flavour.is_mysql(),
@@ -191,11 +191,11 @@ impl<S> Reading<'_, S> {
         if !why.is_elsewhere() {
             return why;
         }
-        let is_open = client.is_begin_deferred()
+        let is_open = client.command.is_begin_deferred()
             || !client.session.commits()
             || client.session.is_serializable();
         let until = self.own.and_then(|own| own.writer_until);
-        let is_behind = client.runs_apart() || until.is_some_and(|at| at > now);
+        let is_behind = client.command.runs_apart() || until.is_some_and(|at| at > now);
         match () {
             () if is_open => Why::Transaction,
             () if client.is_held() || client.modified.is_some() => Why::Pinned,
@@ -326,30 +326,35 @@ impl<N: Net> Readers<'_, N> {
     /// Appends the question that a client's read is to stand behind on its backend, if there is
     /// one.
     pub(crate) fn put_catch_up(&mut self, key: ClientId, backend_id: BackendId, out: &mut Vec<u8>) {
-        let Some(backend) = self.backends.get(backend_id) else {
+        let Readers {
+            reads,
+            members,
+            backends,
+        } = self;
+        let Some(backend) = backends.get_mut(backend_id) else {
             return;
         };
         let pool = backend.pool;
-        if !self.members.pools.is_reader(pool) || backend.in_transaction() {
+        if !members.pools.is_reader(pool) || backend.in_transaction() {
             return;
         }
-        let writes = self.not_known_to_have(key, pool);
-        let Some((writes, reads)) = writes.zip(self.members.shared.reads()) else {
+        let reading = reads.of_client(key, members.clients, members.shared, members.settings);
+        let writes =
+            reading.and_then(|reading| reading.not_known_to_have(&members.pools.pools[pool]));
+        let Some((writes, reads)) = writes.zip(members.shared.reads()) else {
             return;
         };
-        let question = reads.question(self.members.shared.server.flavour, &writes);
-        let until = self.members.net.now() + Duration::from_millis(reads.wait_ms) + BEHIND_FOR;
-        let on = &mut self.members.pools.pools[pool];
+        let question = reads.question(members.shared.server.flavour, &writes);
+        let until = members.net.now() + Duration::from_millis(reads.wait_ms) + BEHIND_FOR;
+        let on = &mut members.pools.pools[pool];
         if on.behind_until > Time(0) {
             // One finds out whether it has caught up.
             on.behind_until = until;
         }
-        if let Some(backend) = self.backends.get_mut(backend_id) {
-            backend.catching_up = Some(Box::new(writes));
-            put_query(out, backend.form(), question.as_bytes());
-            let command = InFlight::own(Some(key), ForBackend::CatchUp, ReplyShape::Results);
-            backend.expect(command);
-        }
+        backend.catching_up = Some(Box::new(writes));
+        put_query(out, backend.form(), question.as_bytes());
+        let command = InFlight::own(Some(key), ForBackend::CatchUp, ReplyShape::Results);
+        backend.expect(command);
     }
 
     /// Notes the numbers of what a client has written, before it hears that this is done.

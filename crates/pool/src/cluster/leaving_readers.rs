@@ -25,7 +25,7 @@ fn send_one_home<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     parts.waiters().forget(key);
     parts.readers().go_home(key);
     if let Some(client) = parts.clients.get_mut(key) {
-        client.run_apart();
+        client.command.run_apart();
     }
     parts.return_to_idle(key);
 }

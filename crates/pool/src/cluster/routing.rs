@@ -10,7 +10,7 @@
 //! Invariant: a client that has a transaction on a reader runs nothing there that only the writer
 //! can do.
 
-use crate::backend::losses;
+use crate::backend::{Backend, losses};
 use crate::client::{Handled, leaving};
 use crate::cluster::leaving_readers;
 use crate::errors::reasons::Refusal;
@@ -43,10 +43,7 @@ pub(crate) fn take_readers<N: Net>(parts: &mut Parts<N>) {
                 losses::lose(parts, key, "the server is down");
             }
         }
-        let has_moved = before
-            .all
-            .get(id.index())
-            .is_none_or(|it| it.at != reader.at);
+        let has_moved = (before.all.get(id.index())).is_none_or(|it| it.at != reader.at);
         if reader.weight == 0 || has_moved {
             leaving_readers::send_home(parts, pool);
             parts.backend_pools.pools[pool].has = OwnWrites::default();
@@ -68,7 +65,8 @@ pub(crate) fn route<N: Net>(
     class: &classify::Statement,
 ) -> Option<Handled> {
     let client = parts.clients.get(key)?;
-    let backend_id = client.backend();
+    let (backend_id, backend) = (client.backend(), client.backend_in(&parts.backends));
+    let in_transaction = backend.map(Backend::in_transaction);
     let pool = client.pool as usize;
     // The number of one that answers with rows may come behind its answer, and be missed by
     // others until then.
@@ -83,12 +81,8 @@ pub(crate) fn route<N: Net>(
         false if !is_numbered => parts.readers().doubt_writes(key, OwnWrites::doubt),
         false => {}
     }
-    let backend = backend_id.and_then(|id| parts.backends.get(id));
-    let on_reader = backend.is_some() && parts.backend_pools.is_reader(pool);
-    if let Some(backend) = backend
-        && on_reader
-        && backend.in_transaction()
-    {
+    let on_reader = in_transaction.is_some() && parts.backend_pools.is_reader(pool);
+    if on_reader && in_transaction == Some(true) {
         let opens_cursor = statement.shape == ReplyShape::Cursor;
         if runs_within(statement.place, class) && !opens_cursor {
             statement.place = Why::ReadOnly;
@@ -170,7 +164,7 @@ pub(crate) fn leave_for_writer<N: Net>(parts: &mut Parts<N>, key: ClientId) -> O
     }
     let held = client.is_held();
     if let Some(backend_id) = client.backend()
-        && let Some(backend) = parts.backends.get(backend_id)
+        && let Some(backend) = client.backend_in(&parts.backends)
     {
         if backend.in_transaction() {
             return None;
@@ -333,8 +327,8 @@ mod tests {
             unknown_schema,
         );
         let client = group.parts.clients.get(key).unwrap();
-        assert!(client.session.schema.is_some() && client.runs_apart());
-        assert!(client.input().is_some(), "it runs again");
+        assert!(client.session.schema.is_some() && client.command.runs_apart());
+        assert!(client.input.bytes().is_some(), "it runs again");
     }
 
     /// Also behind the definitions, which a server may send before it runs anything.
@@ -354,7 +348,7 @@ mod tests {
             reply.extend_from_slice(b"\x0b\0\0\x01\xff\x0a\x05#HY000no");
             replies::digest_reply(&mut group.parts, backend_id, &reply);
             let client = group.parts.clients.get(key).unwrap();
-            assert!(client.runs_apart() && client.input().is_some());
+            assert!(client.command.runs_apart() && client.input.bytes().is_some());
         }
     }
 

@@ -21,7 +21,7 @@ use crate::group::shared::Shared;
 use crate::observe::log::{self, Event, note};
 use reactor::Time;
 use signal_hook::consts::SIGUSR2;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Between two looks at the files.
@@ -54,7 +54,7 @@ pub(crate) fn reload(shared: &Shared) -> Result<String, String> {
 
 fn read_again(shared: &Shared) -> Result<String, String> {
     // One at a time.
-    let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut source = shared.source();
     let Some(source) = &mut *source else {
         return Err(NO_SOURCE.into());
     };
@@ -94,7 +94,7 @@ fn follow(shared: &Shared, settings: &mut Settings) -> Result<Changes, String> {
     if style != (old.log_format, old.log_level) {
         log::set_style(style.0, style.1);
     }
-    shared.audit.open(settings.audit_log.as_ref())?;
+    shared.records.audit.open(settings.audit_log.as_ref())?;
     Ok(changes)
 }
 
@@ -104,7 +104,7 @@ fn follow(shared: &Shared, settings: &mut Settings) -> Result<Changes, String> {
 /// A sentence that says what is expected, or why it cannot be changed; everything is as before.
 pub(crate) fn set(shared: &Shared, name: &str, value: Option<&str>) -> Result<String, String> {
     // No reload meanwhile.
-    let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut source = shared.source();
     let Some(source) = &mut *source else {
         return Err(NO_SOURCE.into());
     };
@@ -137,7 +137,7 @@ pub(crate) fn set_of_user(
     name: &str,
     value: Option<&str>,
 ) -> Result<String, String> {
-    let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut source = shared.source();
     let Some(source) = &mut *source else {
         return Err(NO_SOURCE.into());
     };
@@ -158,7 +158,7 @@ pub(crate) fn set_of_user(
 
 /// Limits of users that hold over reloads.
 pub(crate) fn limits_of_users(shared: &Shared) -> Vec<UserLimit> {
-    let source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let source = shared.source();
     let limits = source.as_ref().map(|source| source.limits().to_vec());
     limits.unwrap_or_default()
 }
@@ -172,14 +172,14 @@ pub(crate) fn watch(shared: &Arc<Shared>) {
             reactor::pause(EVERY);
             let settings = apart.settings();
             certificates::renew(&settings, false);
-            for digest in apart.rules.expire(Time::now()) {
+            for digest in apart.scheduling.rules.expire(Time::now()) {
                 note(
                     Event::RuleEnded,
                     format_args!("the rule for digest {digest:016x} has ended"),
                 );
             }
             let has_changed = || {
-                let mut source = apart.source.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut source = apart.source();
                 source.as_mut().is_some_and(Source::has_changed)
             };
             if settings.reload_on_change && has_changed() {

@@ -68,7 +68,7 @@ mod tests {
 
     /// Pings of a client that were read and not answered.
     fn left(group: &Group<Scripted>, key: ClientId) -> usize {
-        let input = group.parts.clients.get(key).unwrap().input();
+        let input = group.parts.clients.get(key).unwrap().input.bytes();
         input.map_or(0, |input| input.len() / PING.len())
     }
 

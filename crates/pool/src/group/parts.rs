@@ -194,7 +194,7 @@ impl<N: Net> Parts<N> {
         let mut nonce_key = [0; 32];
         net.random(&mut nonce_key);
         let (settings_epoch, settings) = (shared.settings_epoch(), shared.settings());
-        let digests = Digests::of_group(settings.digests_max, shared.groups);
+        let digests = Digests::of_group(settings.digests_max, shared.groups());
         Parts {
             net,
             index,
@@ -212,7 +212,7 @@ impl<N: Net> Parts<N> {
                 gtids: BTreeMap::new(),
                 retained: Retained::default(),
                 reported_memory: ReportedMemory::default(),
-                slow_readers: SlowReaders::new(Spool::new(index, shared.spool_block)),
+                slow_readers: SlowReaders::new(Spool::new(index, shared.lengths.spool_block)),
                 waiting_count: WaitingCount::default(),
             },
             server_side: ServerSide {
@@ -227,7 +227,7 @@ impl<N: Net> Parts<N> {
                 reads: GroupReads::default(),
             },
             known: Known {
-                schemas_seen: shared.schemas_defined.count(),
+                schemas_seen: shared.watched.schemas_defined.count(),
                 settings_epoch,
                 ..Known::default()
             },
@@ -424,7 +424,7 @@ impl<N: Net> Parts<N> {
             bulk: &mut self.work.bulk,
             in_transit: &self.client_side.retained.in_transit,
             current_input: &self.client_side.current_input,
-            copied_max: self.shared.text_here_max,
+            copied_max: self.shared.lengths.text_here,
         }
     }
 
@@ -628,9 +628,7 @@ impl<N: Net> Drop for Parts<N> {
                 .for_each(|slots| _ = slots.want((self.index, index), None));
         }
         self.client_side.slow_readers.end(&self.shared);
-        self.shared
-            .budget
-            .give(self.index, self.backend_pools.count);
+        (self.shared.budget).give(self.index, self.backend_pools.count);
         self.shared.budget.unwant(self.index);
         self.shared.budget.note_idle(self.index, 0);
     }

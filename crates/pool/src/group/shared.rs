@@ -4,57 +4,39 @@
 //! Invariant: a group waits for no other here. What changes is an atomic number, or behind a lock
 //! that is held for a moment; what crosses from group to group goes by mailbox ([`Order`]).
 
-use crate::auth::accounts::{Accounts, LoginContext};
-use crate::auth::auth_failures::AuthFailures;
+use crate::auth::Logins;
 use crate::auth::password_checks::{Checked, PasswordChecks};
-use crate::client::buffers::packing;
-use crate::client::buffers::room::InputBudget;
 use crate::client::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
 use crate::cluster::Cluster;
 use crate::config::current::Current;
 use crate::config::source::Source;
 use crate::config::{Settings, accounts_of};
-use crate::errors::totals::ErrorCounts;
 use crate::group::tokens::ClientId;
-use crate::limits::addresses::AddressLimits;
-use crate::limits::memory::{self, ClientMemory};
-use crate::limits::rules::Rules;
-use crate::limits::slow_readers::collecting::CollectingGroups;
-use crate::limits::spool::{BLOCK, OfAll, SpoolUse};
+use crate::limits::RetainedByAll;
+use crate::limits::spool::{BLOCK, OfAll};
 use crate::limits::spool_jobs::{SpoolDone, SpoolJobs};
-use crate::observe::audit::{AuditTrail, Happened};
+use crate::observe::Records;
 use crate::observe::figures::places::AccountPlaces;
 use crate::observe::listing::Question;
 use crate::observe::log::{self, note};
-use crate::observe::programs::Programs;
-use crate::observe::refusals::Refusals;
-use crate::observe::telemetry::Telemetry;
+use crate::scheduler::Scheduling;
 use crate::scheduler::account_slots::{AccountSlots, AllAccountSlots};
 use crate::scheduler::budget::Budget;
 use crate::scheduler::bulk::LONG;
-use crate::scheduler::fronts::Fronts;
-use crate::scheduler::running_limit::{Oversubscribe, RunningLimit};
+use crate::scheduler::running_limit::Oversubscribe;
 use crate::server::facts::ServerFacts;
 use crate::server::fleet::{ALL, Fleet, Unit};
 use crate::server::tls::BackendTls;
 use crate::server::upstream::Upstream;
-use crate::server::watched::code_catalogue::CodeCatalogue;
-use crate::server::watched::global_values::Watch;
-use crate::server::watched::lock_waits::LockQuestions;
-use crate::server::watched::privileges::Privileges;
-use crate::server::watched::schemas_defined::SchemasDefined;
-use crate::server::watched::trigger::WatchTrigger;
+use crate::server::watched::Watched;
 use crate::statements::kill::jobs::{KillAsk, KillEnd, Threads};
 use ::cluster::ServerId;
 use handover::Peer;
 use reactor::{Address, Sender};
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
-use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES, SSL};
-use wire::packet::HEADER_LEN;
 
 /// Connections to the server besides backends: the watch, and a look at stored code; besides, each
 /// group has one while it carries a KILL.
@@ -64,109 +46,72 @@ const BESIDE_BACKENDS: usize = 2;
 /// in, though the servers have one more for them.
 const FOR_ADMINISTRATORS: usize = 2;
 
-/// State that all groups share and none changes.
+/// State that all groups share, by subject.
 #[derive(Debug)]
 pub struct Shared {
     /// Settings in force.
     current: Current,
     /// Source of the settings; held while it is read again.
-    pub(crate) source: Mutex<Option<Source>>,
-    /// Facts of the server.
-    pub server: ServerFacts,
-    /// Capabilities that clients may choose from.
-    pub(crate) offered: u32,
-    /// MariaDB's extended ones.
-    pub(crate) extended: u32,
-    /// Keys for full authentication.
-    pub keys: KeyPair,
-    /// Users by name.
-    pub(crate) accounts: Accounts,
-    /// Full authentications that wait for a worker.
-    pub(crate) checks: PasswordChecks,
-    /// Long texts that wait for a reader.
-    pub(crate) texts: TextJobs,
-    /// The longest command with a text that a group reads itself.
-    pub text_here_max: usize,
-    /// Long texts that wait at most; a group reads one more itself.
-    pub texts_max: usize,
-    /// Failed logins by address.
-    pub(crate) failures: AuthFailures,
-    /// Connections by address.
-    pub(crate) address_limits: AddressLimits,
-    /// Number of groups.
-    pub groups: usize,
-    /// Cores of the machine.
-    pub cores: usize,
-    /// Clients that one group may hold: the descriptor limit's share.
-    pub clients_per_group: usize,
+    source: Mutex<Option<Source>>,
+    sizes: Sizes,
     /// Clients of all groups at this moment; changed when one comes or goes.
-    pub clients: AtomicUsize,
-    /// The server's numbers of all groups' backends; changed when one comes or goes.
-    pub threads: Threads,
-    /// Moments since which the front of each group's queues waits.
-    pub fronts: Fronts,
-    /// Number of statements that run at once, where the pool looks for it.
-    pub(crate) running_limit: RunningLimit,
-    /// Connections to the server, and which group may open the next.
-    pub budget: Budget,
-    /// Connections of each account that backends log in as.
-    pub(crate) account_slots: AllAccountSlots,
-    /// Places of the server's accounts among the figures.
-    pub(crate) account_places: AccountPlaces,
-    /// Use of the spool by replies that were taken off their backends.
-    pub(crate) spool: SpoolUse,
-    /// Groups that take replies off their backends now.
-    pub(crate) collecting: CollectingGroups,
-    /// Writes and reads of the spool that wait.
-    pub(crate) spool_jobs: SpoolJobs,
-    /// Bytes of one of its blocks.
-    pub spool_block: usize,
-    /// Bytes from which on a reply is long; a simulation has shorter ones.
-    pub long_reply: usize,
-    /// Bytes of clients' unfinished commands.
-    pub(crate) input: InputBudget,
-    /// Reason to let no more clients in for lack of memory; the words say how much is used of what.
-    pub(crate) memory_full: Mutex<Option<String>>,
-    /// True if it is so; read at each login.
-    pub(crate) is_memory_full: AtomicBool,
-    /// Bytes that are kept for clients.
-    pub(crate) memory: ClientMemory,
-    /// Triggers, views and columns that may change a session unseen.
-    pub(crate) code_catalogue: CodeCatalogue,
-    /// Schemas that have other character sets than before.
-    pub(crate) schemas_defined: SchemasDefined,
-    /// Global defaults that sessions begin with.
-    pub(crate) globals: Watch,
-    /// Accounts and privileges of the server.
-    pub(crate) privileges: Privileges,
+    clients: AtomicUsize,
     /// `backends_max` as of when the backends were last fitted to what the server takes.
     backends_wished: AtomicUsize,
     /// Backends for which the server has room.
     backends_taken: AtomicUsize,
-    /// Prepared statements that the server takes of all its clients.
-    pub(crate) prepared_taken: AtomicUsize,
-    /// Questions of consoles about waits for row locks.
-    pub(crate) lock_questions: LockQuestions,
-    /// Something that is watched may have changed.
-    pub(crate) watch_trigger: Arc<WatchTrigger>,
-    /// Refusals by account.
-    pub(crate) refusals: Refusals,
-    /// Logins and ends of clients, for those who audit them.
-    pub(crate) audit: Arc<AuditTrail>,
-    /// Rules about digests.
-    pub(crate) rules: Rules,
-    /// Names of clients' programs.
-    pub(crate) programs: Programs,
-    /// Errors of the server, by number.
-    pub(crate) errors: ErrorCounts,
-    /// No statement begins for a client without a backend.
-    pub(crate) paused: AtomicBool,
-    /// Destination of spans of statements, if they are exported.
-    pub(crate) telemetry: Option<Telemetry>,
+    /// Lengths that decide by which way bytes go.
+    pub lengths: Lengths,
+    /// Facts of the server.
+    pub server: ServerFacts,
+    /// Connections to the server, and which group may open the next.
+    pub budget: Budget,
+    pub(crate) logins: Logins,
+    pub(crate) jobs: Jobs,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) connections: Connections,
+    pub(crate) retained: RetainedByAll,
+    pub(crate) watched: Watched,
+    pub(crate) records: Records,
     /// Address of the server, and its state.
     pub(crate) upstream: Arc<Upstream>,
     /// The servers, where there are several.
     pub(crate) cluster: Option<Arc<Cluster>>,
+}
+
+/// Lengths that decide by which way bytes go; a simulation has shorter ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths {
+    /// The longest command with a text that a group reads itself.
+    pub text_here: usize,
+    /// Long texts that wait at most; a group reads one more itself.
+    pub texts: usize,
+    /// Bytes of a block of the spool.
+    pub spool_block: usize,
+    /// Bytes from which on a reply is long.
+    pub long_reply: usize,
+}
+
+/// Work that other threads do for the groups.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    /// Full authentications that wait for a worker.
+    pub(crate) checks: PasswordChecks,
+    /// Long texts that wait for a reader.
+    pub(crate) texts: TextJobs,
+    /// Writes and reads of the spool that wait.
+    pub(crate) spool: SpoolJobs,
+}
+
+/// Connections to the server, by who has them.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    /// Connections of each account that backends log in as.
+    pub(crate) account_slots: AllAccountSlots,
+    /// Places of the server's accounts among the figures.
+    pub(crate) account_places: AccountPlaces,
+    /// The server's numbers of all groups' backends; changed when one comes or goes.
+    pub(crate) threads: Threads,
     /// The pools that share the server's connections, where there are several.
     pub(crate) fleet: Option<Arc<Fleet>>,
 }
@@ -186,31 +131,11 @@ impl Shared {
     /// State that so many groups share at their start.
     #[must_use]
     pub fn new(settings: Settings, server: ServerFacts, keys: KeyPair, sizes: Sizes) -> Shared {
-        let Sizes {
-            groups,
-            cores,
-            clients_per_group,
-        } = sizes;
-        let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
-        let mut offered = OFFERED | packing::offered(&settings, &server);
-        if settings.tls.is_some() {
-            offered |= SSL;
-        }
-        if server.flavour.is_mysql() {
-            offered |= server.capabilities & QUERY_ATTRIBUTES;
-        }
-        let extended = server.extended & EXTENDED_OFFERED;
-        if extended != 0 {
-            offered &= !LONG_PASSWORD;
-        }
-        let command_max = server.max_allowed_packet.saturating_add(HEADER_LEN);
-        let input_bytes = memory::input_bytes(
-            settings.input_bytes_max,
-            settings.memory_bytes_max,
-            command_max,
+        let budget = Budget::new(
+            settings.backends_max,
+            sizes.groups,
+            settings.backends_reserved,
         );
-        let settings_memory = settings.memory_bytes_max;
-        let backends_wished = AtomicUsize::new(settings.backends_max);
         let fleet = settings
             .fleet
             .as_deref()
@@ -219,65 +144,75 @@ impl Shared {
             budget.set_total(0);
         }
         Shared {
-            input: InputBudget::new(input_bytes, command_max),
-            offered,
-            extended,
-            code_catalogue: CodeCatalogue::new(&settings),
-            schemas_defined: SchemasDefined::default(),
-            refusals: Refusals::default(),
-            audit: Arc::default(),
-            rules: Rules::default(),
-            programs: Programs::default(),
-            lock_questions: LockQuestions::default(),
-            accounts: Accounts::new(accounts_of(&settings.users)),
-            checks: PasswordChecks::default(),
-            texts: TextJobs::default(),
-            text_here_max: TEXT_HERE_MAX,
-            texts_max: TEXTS_MAX,
-            failures: AuthFailures::default(),
-            address_limits: AddressLimits::default(),
+            logins: Logins::new(&settings, &server, keys),
+            watched: Watched::new(&settings),
+            retained: RetainedByAll::new(&settings, &server, sizes.groups, sizes.cores),
+            records: Records::default(),
+            jobs: Jobs::default(),
+            lengths: Lengths {
+                text_here: TEXT_HERE_MAX,
+                texts: TEXTS_MAX,
+                spool_block: BLOCK,
+                long_reply: LONG,
+            },
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             cluster: None,
-            fleet,
-            spool: SpoolUse::new(settings.spool_bytes_max, groups),
-            collecting: CollectingGroups::new(groups, cores),
-            spool_jobs: SpoolJobs::default(),
-            spool_block: BLOCK,
-            long_reply: LONG,
+            backends_wished: AtomicUsize::new(settings.backends_max),
+            backends_taken: AtomicUsize::new(usize::MAX),
             current: Current::new(settings),
             source: Mutex::new(None),
             server,
-            keys,
-            groups,
-            cores,
-            clients_per_group,
+            sizes,
             clients: AtomicUsize::new(0),
-            fronts: Fronts::new(groups),
-            running_limit: RunningLimit::new(groups, cores.min(groups)),
+            scheduling: Scheduling::new(sizes.groups, sizes.cores),
             budget,
-            account_slots: AllAccountSlots::default(),
-            account_places: AccountPlaces::default(),
-            memory: ClientMemory::new(settings_memory, groups),
-            memory_full: Mutex::new(None),
-            is_memory_full: AtomicBool::new(false),
-            threads: Threads::default(),
-            globals: Watch::default(),
-            privileges: Privileges::default(),
-            backends_wished,
-            backends_taken: AtomicUsize::new(usize::MAX),
-            prepared_taken: AtomicUsize::new(usize::MAX),
-            watch_trigger: Arc::default(),
-            errors: ErrorCounts::default(),
-            telemetry: None,
-            paused: AtomicBool::new(false),
+            connections: Connections {
+                fleet,
+                ..Connections::default()
+            },
         }
     }
 
-    /// Writes what has happened to a client into the audit trail, if there is one.
-    pub(crate) fn note_for_audit<'a>(&self, happened: impl FnOnce() -> Happened<'a>) {
-        if self.audit.is_on() {
-            self.audit.note(&happened(), &self.programs);
-        }
+    /// Number of groups.
+    #[must_use]
+    pub fn groups(&self) -> usize {
+        self.sizes.groups
+    }
+
+    /// Cores of the machine.
+    pub(crate) fn cores(&self) -> usize {
+        self.sizes.cores
+    }
+
+    /// Clients that one group may hold: the descriptor limit's share.
+    pub(crate) fn clients_per_group(&self) -> usize {
+        self.sizes.clients_per_group
+    }
+
+    /// Clients of all groups.
+    pub(crate) fn clients(&self) -> usize {
+        self.clients.load(Relaxed)
+    }
+
+    /// Counts a client that has come.
+    pub(crate) fn add_client(&self) {
+        self.clients.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a client that has gone.
+    pub(crate) fn remove_client(&self) {
+        self.clients.fetch_sub(1, Relaxed);
+    }
+
+    /// Source of the settings, held while it is read again.
+    pub(crate) fn source(&self) -> MutexGuard<'_, Option<Source>> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keys for full authentication, for the next world of a simulation.
+    #[must_use]
+    pub fn into_keys(self) -> KeyPair {
+        self.logins.keys
     }
 
     /// Connections to one of several servers.
@@ -326,8 +261,8 @@ impl Shared {
         if let Some(cluster) = &self.cluster {
             cluster.follow(&settings);
         }
-        self.accounts.set_listed(accounts_of(&settings.users));
-        self.account_slots.follow(&settings);
+        (self.logins.accounts).set_listed(accounts_of(&settings.users));
+        self.connections.account_slots.follow(&settings);
         self.upstream.tell_groups();
     }
 
@@ -344,15 +279,7 @@ impl Shared {
 
     /// Parts of the spool that all groups share.
     pub(crate) fn spool_of_all(&self) -> OfAll<'_> {
-        (&self.spool, &self.spool_jobs)
-    }
-
-    /// State that logins share.
-    pub(crate) fn login_context(&self) -> LoginContext<'_> {
-        LoginContext {
-            accounts: &self.accounts,
-            keys: &self.keys,
-        }
+        (&self.retained.spool, &self.jobs.spool)
     }
 
     /// Asks all servers of a cluster at once: an error or a loss may come of another writer.
@@ -367,12 +294,12 @@ impl Shared {
     pub(crate) fn fit_backends(&self, connections: usize) {
         let wished = self.settings().backends_max;
         let is_wish_new = self.backends_wished.swap(wished, Relaxed) != wished;
-        let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
-        let taken = connections.saturating_sub(beside).max(self.groups);
+        let beside = self.groups() + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
+        let taken = connections.saturating_sub(beside).max(self.groups());
         self.backends_taken.store(taken, Relaxed);
-        let fitting = wished.min(taken).max(self.groups);
+        let fitting = wished.min(taken).max(self.groups());
         // What the fleet leaves to this pool is within it.
-        if self.fleet.is_some() || !self.budget.set_total(fitting) {
+        if self.connections.fleet.is_some() || !self.budget.set_total(fitting) {
             return;
         }
         let others = "the rest is for its own other connections and for administrators";
@@ -395,7 +322,7 @@ impl Shared {
 
     /// Units that a backend for this account uses of the fleet's limits; `None` while none is left.
     pub(crate) fn take_units(&self, account: &AccountSlots) -> Option<Vec<Unit>> {
-        let Some(fleet) = &self.fleet else {
+        let Some(fleet) = &self.connections.fleet else {
             return Some(Vec::new());
         };
         let resources: Vec<_> = [ALL].into_iter().chain(account.shared_limit()).collect();
@@ -424,36 +351,29 @@ impl Shared {
     /// Statements that may run at once in all groups.
     pub(crate) fn running_max(&self, settings: &Settings) -> usize {
         match settings.oversubscribe {
-            Oversubscribe::By(more) => (1 + more) * self.cores.min(self.groups),
-            Oversubscribe::Auto => self.running_limit.now(),
+            Oversubscribe::By(more) => (1 + more) * self.cores().min(self.groups()),
+            Oversubscribe::Auto => self.scheduling.running_limit.now(),
         }
     }
 
     /// Groups that take replies off their backends now; for tests.
     #[must_use]
     pub fn collecting_groups(&self) -> usize {
-        self.collecting.now()
+        self.retained.collecting.now()
     }
 
     /// Idle backends that group number `index` keeps: its share of `backends_min`.
     #[must_use]
     pub(crate) fn backends_kept(&self, settings: &Settings, index: usize) -> usize {
-        let (all, groups) = (settings.backends_min, self.groups);
+        let (all, groups) = (settings.backends_min, self.groups());
         all / groups + usize::from(index < all % groups)
     }
 
-    /// Statements that may be prepared on all backends: `prepared_max`, within three quarters of
-    /// what the server takes (`max_prepared_stmt_count`), so that there is room for others.
-    pub(crate) fn prepared_max(&self, settings: &Settings) -> usize {
-        let taken = self.prepared_taken.load(Acquire);
-        settings.prepared_max.min(taken - taken / 4)
-    }
-
     /// Statements that may be prepared on one backend, so that as many backends as there may be
-    /// stay within [`Shared::prepared_max`]. Each may have one.
+    /// stay within [`Watched::prepared_max`]. Each may have one.
     #[must_use]
     pub(crate) fn prepared_of_backend(&self, settings: &Settings) -> usize {
-        (self.prepared_max(settings) / settings.backends_max).max(1)
+        (self.watched.prepared_max(settings) / settings.backends_max).max(1)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn client(group: &mut Group<Scripted>) -> ClientId {
     let session = group.parts.known.sessions.intern(Session::default());
     let mut client = Client::of_tests(NOW, session);
     client.login = None;
-    client.let_in_as(0);
+    client.identity.let_in_as(0);
     assert!(client.change_state(ClientState::Idle, NOW));
     group.parts.clients.insert(client)
 }

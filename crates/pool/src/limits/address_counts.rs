@@ -50,7 +50,7 @@ impl<N: Net> AddressCounts<'_, N> {
             return Ok(CountedAddress::default());
         }
         let (address, now) = (address(self.net), self.net.now());
-        let entered = self.shared.address_limits.enter(address, &rules, now);
+        let entered = (self.shared.logins.address_limits).enter(address, &rules, now);
         entered.map_err(Refusal::AddressLimit)
     }
 
@@ -64,7 +64,7 @@ impl<N: Net> AddressCounts<'_, N> {
     /// Takes a client out of its counts.
     pub(crate) fn leave(&mut self, key: ClientId) {
         if let Some(counted) = self.counted.remove(&key) {
-            self.shared.address_limits.leave(counted);
+            self.shared.logins.address_limits.leave(counted);
         }
     }
 
@@ -81,7 +81,7 @@ impl<N: Net> AddressCounts<'_, N> {
         }
         let address = transport.peer(self.net).map(|peer| peer.ip());
         let (rules, now) = (self.settings.address_rules(), self.net.now());
-        let counted = self.shared.address_limits.admit(address, &rules, now);
+        let counted = (self.shared.logins.address_limits).admit(address, &rules, now);
         self.note(key, counted);
     }
 

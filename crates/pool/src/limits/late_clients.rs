@@ -114,7 +114,7 @@ mod tests {
         keep_time_limits(&mut group.parts, 0);
         assert!(group.parts.backends.get(backend_id).is_none());
         let client = group.parts.clients.get(follower).unwrap();
-        assert_eq!((client.is_closing(), client.backend()), (false, None));
+        assert_eq!((client.ended.is_closing(), client.backend()), (false, None));
         assert_eq!(
             (
                 group.parts.observed.counts.pipelined_again,

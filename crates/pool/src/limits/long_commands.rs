@@ -196,7 +196,7 @@ mod tests {
         runs_long(&mut group, NOW);
         let (next, _) = bound(&mut group);
         let client = group.parts.clients.get_mut(next).unwrap();
-        client.put_input(Box::new(command(LONG_COMMAND)));
+        client.input.put(Some(Box::new(command(LONG_COMMAND))));
         assert!(client.change_state(ClientState::Restoring, NOW));
         group.parts.room().count(next);
         assert!(waits_behind_long(

@@ -2,9 +2,11 @@
 //!
 //! What cannot be read limits nothing.
 
+use crate::errors::reasons::Refusal;
 use measure::cgroup::{self, Limit, MEMORY};
 use reactor::Time;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Tenths of the memory of the machine or of its smallest control group that the pool takes unless
@@ -41,6 +43,10 @@ pub(crate) struct ClientMemory {
     used: AtomicUsize,
     /// Bytes that the client of each group holds that holds most, while all is used.
     largest: Box<[AtomicUsize]>,
+    /// Reason to let no more clients in for lack of memory; the words say how much is used of what.
+    shortage: Mutex<Option<String>>,
+    /// True if there is one; read at each login.
+    is_short: AtomicBool,
 }
 
 /// The groups' knowledge of the bytes that one of them keeps, and the time of the next look for the
@@ -66,19 +72,18 @@ pub(crate) enum MemoryLook {
 
 impl ReportedMemory {
     /// Tells the others that a group keeps so much now; says if the client that holds most is to be
-    /// looked for. `is_short`: the process lacks memory.
+    /// looked for.
     pub(crate) fn report(
         &mut self,
         memory: &ClientMemory,
         held: usize,
-        is_short: bool,
         now: Time,
     ) -> Option<MemoryLook> {
         let before = std::mem::replace(&mut self.reported, held);
         if before != held {
             memory.change(before, held);
         }
-        let is_full = memory.is_full();
+        let (is_full, is_short) = (memory.is_full(), memory.is_short());
         self.has_told &= is_short && !is_full;
         if now < self.look_at || !is_full && !is_short {
             return None;
@@ -96,8 +101,8 @@ impl ReportedMemory {
     }
 
     /// Moment at which that is to be looked for again.
-    pub(crate) fn next_look(&self, memory: &ClientMemory, is_short: bool) -> Time {
-        match is_short || memory.is_full() {
+    pub(crate) fn next_look(&self, memory: &ClientMemory) -> Time {
+        match memory.is_short() || memory.is_full() {
             true => self.look_at,
             false => Time::NEVER,
         }
@@ -113,12 +118,44 @@ impl ClientMemory {
             max: usize::try_from(max).unwrap_or(usize::MAX),
             used: AtomicUsize::new(0),
             largest: (0..groups).map(|_| AtomicUsize::new(0)).collect(),
+            shortage: Mutex::new(None),
+            is_short: AtomicBool::new(false),
         }
     }
 
     /// Most bytes that may be kept.
     pub(crate) fn max(&self) -> usize {
         self.max
+    }
+
+    /// True if the process lacks memory, whatever clients hold.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short.load(Relaxed)
+    }
+
+    /// The error for one that is not let in for want of memory.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let words = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
+        Refusal::Memory {
+            detail: words.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Looks whether there is memory for more clients, within what is set. Reads some files, so it
+    /// is called now and then by one group. What cannot be read limits nothing.
+    pub(crate) fn look(&self, setting: Option<usize>) {
+        let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
+        let limit = memory_of(setting);
+        self.set_shortage(match used > limit {
+            true => Some(format!("{used} bytes are resident, the limit is {limit}")),
+            false => shortage(),
+        });
+    }
+
+    /// Notes for which reason no more clients are let in; `None`: they are.
+    pub(crate) fn set_shortage(&self, why: Option<String>) {
+        self.is_short.store(why.is_some(), Relaxed);
+        *self.shortage.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// Counts the bytes that a group keeps now in place of those before.
@@ -179,7 +216,7 @@ fn machine_memory() -> u64 {
 
 /// Reason for which there is no memory for newcomers, if the machine or a control group has too
 /// little left.
-pub(crate) fn shortage() -> Option<String> {
+fn shortage() -> Option<String> {
     let machine = meminfo("MemAvailable").unwrap_or(u64::MAX);
     let machine = (machine < LEFT_MIN)
         .then(|| format!("the machine has {machine} bytes left, fewer than {LEFT_MIN}"));
@@ -266,38 +303,40 @@ mod tests {
     fn others_are_told_of_changes_and_who_holds_most_is_looked_for_now_and_then() {
         let memory = ClientMemory::new(Some(8 << 20), 1);
         let mut reported = ReportedMemory::default();
-        let (full, mut is_short) = (Some(MemoryLook::Full), false);
-        assert_eq!(reported.report(&memory, 5, is_short, Time(1)), None);
-        let next = |reported: &ReportedMemory, is_short| reported.next_look(&memory, is_short);
+        let full = Some(MemoryLook::Full);
+        assert_eq!(reported.report(&memory, 5, Time(1)), None);
+        let next = |reported: &ReportedMemory| reported.next_look(&memory);
         assert_eq!(memory.used.load(Relaxed), 5);
-        assert_eq!(next(&reported, is_short), Time::NEVER);
+        assert_eq!(next(&reported), Time::NEVER);
         let much = memory.max() + 1;
-        assert_eq!(reported.report(&memory, much, is_short, Time(2)), full);
-        let again = reported.report(&memory, much, is_short, Time(3));
+        assert_eq!(reported.report(&memory, much, Time(2)), full);
+        let again = reported.report(&memory, much, Time(3));
         assert_eq!(again, None, "it has just been looked for");
         let now = Time(2) + LOOK_EVERY;
-        assert_eq!(next(&reported, is_short), now);
-        assert_eq!(reported.report(&memory, much, is_short, now), full);
+        assert_eq!(next(&reported), now);
+        assert_eq!(reported.report(&memory, much, now), full);
         let now = now + LOOK_EVERY;
-        assert_eq!(reported.report(&memory, 0, is_short, now), None);
+        assert_eq!(reported.report(&memory, 0, now), None);
         assert_eq!(memory.used.load(Relaxed), 0);
         // The process lacks memory: groups tell each other first, and a client goes by turns.
-        is_short = true;
-        assert_eq!(next(&reported, is_short), now);
+        memory.set_shortage(Some(String::new()));
+        assert_eq!(next(&reported), now);
         let looks = (0..4).map(|nth| {
             let at = now + SHORT_LOOK_EVERY * nth;
-            let look = reported.report(&memory, 5, is_short, at);
-            assert_eq!(reported.report(&memory, 5, is_short, at), None);
+            let look = reported.report(&memory, 5, at);
+            assert_eq!(reported.report(&memory, 5, at), None);
             look.unwrap()
         });
         let (tells, closes) = (MemoryLook::ShortTells, MemoryLook::ShortCloses);
         let looks: Vec<MemoryLook> = looks.collect();
         assert_eq!(looks, [tells, closes, tells, closes]);
         let now = now + SHORT_LOOK_EVERY * 4;
-        assert_eq!(reported.report(&memory, 5, is_short, now), Some(tells));
-        assert_eq!(reported.report(&memory, 5, false, now), None);
+        assert_eq!(reported.report(&memory, 5, now), Some(tells));
+        memory.set_shortage(None);
+        assert_eq!(reported.report(&memory, 5, now), None);
+        memory.set_shortage(Some(String::new()));
         let now = now + SHORT_LOOK_EVERY;
-        let anew = reported.report(&memory, 5, is_short, now);
+        let anew = reported.report(&memory, 5, now);
         assert_eq!(anew, Some(tells), "it lacked none meanwhile");
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! Not counted: the first 4 KiB of each command, sockets, and what belongs to no client, as known
 //! digests and stored code. So the process may lack memory while clients hold less than their part:
-//! its resident memory is looked at off the statement path ([`Shared::look_at_memory`]). While it
+//! its resident memory is looked at off the statement path ([`ClientMemory`]). While it
 //! is short nobody is let in, and no command is read beyond what is always read. So what is free is
 //! given back to the kernel, and the client that holds most of all groups is closed every other
 //! second, if that is above its share: those who hold much would shut out the others for as long
@@ -25,43 +25,11 @@ use crate::client::ClientState;
 use crate::client::leaving;
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::parts::Parts;
-use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
-use crate::limits::memory::{MemoryLook, memory_of, shortage};
+use crate::limits::memory::MemoryLook;
 use crate::observe::audit::end;
 use crate::observe::log::{Event, note_of};
 use reactor::{Net, give_back_memory};
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering::Relaxed;
-
-impl Shared {
-    /// Looks whether there is memory for more clients. Reads some files, so it is called now and
-    /// then by one group. What cannot be read limits nothing.
-    pub(crate) fn look_at_memory(&self) {
-        let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
-        let limit = memory_of(self.settings().memory_bytes_max);
-        let why = if used > limit {
-            Some(format!("{used} bytes are resident, the limit is {limit}"))
-        } else {
-            shortage()
-        };
-        self.is_memory_full.store(why.is_some(), Relaxed);
-        *self
-            .memory_full
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = why;
-    }
-
-    /// The error for one that is not let in for want of memory.
-    pub(crate) fn memory_refusal(&self) -> Refusal {
-        let words = (self.memory_full)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Refusal::Memory {
-            detail: words.clone().unwrap_or_default(),
-        }
-    }
-}
 
 /// Closes who holds most of all, if that is more than a share, where all groups keep too much,
 /// or the process lacks memory.
@@ -75,14 +43,14 @@ pub(crate) fn close_who_holds_most<N: Net>(parts: &mut Parts<N>, look: MemoryLoo
     let all = parts.clients.iter();
     let most = all.map(|(key, client)| (client.kept_bytes(), key)).max();
     let held = most.map_or(0, |(held, _)| held);
-    let share = (parts.shared.memory).share(parts.shared.clients.load(Relaxed));
-    let is_largest = parts.shared.memory.is_largest(parts.index, held);
+    let share = (parts.shared.retained.memory).share(parts.shared.clients());
+    let is_largest = parts.shared.retained.memory.is_largest(parts.index, held);
     let closes = is_largest && held > share && look != MemoryLook::ShortTells;
     if let Some((_, key)) = most.filter(|_| closes) {
         end_for_memory(parts, key, held, share);
         // Others of a full memory go on at once; what is short is read before the next goes.
         if look == MemoryLook::Full {
-            parts.shared.memory.is_largest(parts.index, 0);
+            parts.shared.retained.memory.is_largest(parts.index, 0);
         }
     }
 }
@@ -99,7 +67,7 @@ fn end_for_memory<N: Net>(parts: &mut Parts<N>, key: ClientId, held: usize, shar
         format_args!(
             "client {} closed: all memory for clients is in use (memory_bytes_max), or the \
              machine's, and it holds {held} bytes of it, above its share of {share}",
-            client.id()
+            client.identity.id()
         ),
     );
     let between = matches!(client.state(), ClientState::Idle | ClientState::Waiting);
@@ -137,10 +105,11 @@ mod tests {
     fn while_the_process_lacks_memory_who_holds_most_goes_one_after_the_other() {
         let mut group = group_with("memory_bytes_max = 4194304");
         let keys = [1_000_000, 1_100_000, 200_000].map(|bytes| holds(&mut group, bytes));
-        group.parts.shared.clients.store(12, Relaxed);
+        (0..12).for_each(|_| group.parts.shared.add_client());
         let second = Duration::from_secs(1);
-        let mut left = |seconds: u32, is_short| {
-            group.parts.shared.is_memory_full.store(is_short, Relaxed);
+        let mut left = |seconds: u32, is_short: bool| {
+            let why = is_short.then(String::new);
+            group.parts.shared.retained.memory.set_shortage(why);
             for _ in 0..2 {
                 group.parts.net.now = Time(1_000_000_000) + second * seconds;
                 group.turn(&[]);
@@ -165,9 +134,9 @@ mod tests {
     #[test]
     fn a_group_without_clients_holds_up_no_other() {
         let mut group = group_with("memory_bytes_max = 4194304");
-        group.parts.shared.memory.is_largest(0, 1 << 30);
+        group.parts.shared.retained.memory.is_largest(0, 1 << 30);
         close_who_holds_most(&mut group.parts, MemoryLook::Full);
-        let told = format!("{:?}", group.parts.shared.memory);
+        let told = format!("{:?}", group.parts.shared.retained.memory);
         assert!(told.contains("largest: [0]"), "{told}");
     }
 }

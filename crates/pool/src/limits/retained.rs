@@ -59,11 +59,12 @@ impl Retained {
         server: &ServerFacts,
     ) {
         let (max, mysql) = (server.max_allowed_packet, server.flavour.is_mysql());
-        let Some(id) = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))
+        let Some(id) =
+            statement_id(payload).and_then(|id| client.prepared.statement_meant(id, mysql))
         else {
             return;
         };
-        let Some(prepared) = &mut client.prepared else {
+        let Some(prepared) = client.prepared.as_mut() else {
             return;
         };
         let kept = prepared.long_len();

@@ -84,17 +84,12 @@ struct Reader {
     client: ClientId,
     backend: BackendId,
     user: usize,
+    /// Digest of its statement.
+    digest: u64,
+    /// Its transaction or a pin keeps its backend when its reply has ended.
+    keeps_backend: bool,
     /// Statements of others were sent behind its own.
     has_followers: bool,
-}
-
-impl Reader {
-    /// True if its transaction or a pin keeps its backend when its reply has ended.
-    fn keeps_backend<S>(&self, crowd: &Crowd<'_, S>) -> bool {
-        let backend = crowd.backends.get(self.backend);
-        let client = crowd.clients.get(self.client);
-        backend.is_some_and(Backend::in_transaction) || client.is_some_and(Client::is_held)
-    }
 }
 
 /// Next bytes for a client whose reply was taken off its backend.
@@ -262,7 +257,7 @@ impl SlowReaders {
             }
             None if tail.len() == 0 => NextOfSpool::Nothing,
             None => {
-                self.spool.fetch(tail, key, &shared.spool_jobs);
+                self.spool.fetch(tail, key, &shared.jobs.spool);
                 NextOfSpool::OnDisk
             }
         };
@@ -278,7 +273,7 @@ impl SlowReaders {
         if let Rest::Spooled(tail) = &mut output.rest {
             tail.stored();
             if is_next {
-                self.spool.fetch(tail, key, &shared.spool_jobs);
+                self.spool.fetch(tail, key, &shared.jobs.spool);
             }
         }
     }
@@ -319,7 +314,7 @@ impl SlowReaders {
 
     /// True if more of this client's reply can be taken off its backend now.
     pub(crate) fn collects(&self, client: ClientId, shared: &Shared, now: Time) -> bool {
-        self.collecting.takes(client) && self.spool.takes_more(&shared.spool, now)
+        self.collecting.takes(client) && self.spool.takes_more(&shared.retained.spool, now)
     }
 
     /// Backends that count in the share.
@@ -455,12 +450,12 @@ impl SlowReaders {
         if self.is_empty() {
             (self.proven, self.trial) = (HashSet::new(), None);
             self.within = 0;
-            self.collecting.end(&crowd.shared.collecting);
+            self.collecting.end(&crowd.shared.retained.collecting);
             return Vec::new();
         }
         self.forget_quick(crowd);
         let mut slow = self.on_backends(crowd);
-        self.note_long(&slow, crowd);
+        self.note_long(&slow);
         let within = self.within(crowd);
         self.within = within.len();
         slow.extend(within);
@@ -478,7 +473,7 @@ impl SlowReaders {
             .collect();
         let max = slow_max(crowd.settings, crowd.shared, crowd.group);
         let mut over = self.backends().saturating_sub(max);
-        let has_room = self.spool.has_room(&crowd.shared.spool, crowd.now);
+        let has_room = self.spool.has_room(&crowd.shared.retained.spool, crowd.now);
         match has_room {
             // They leave their backends by themselves.
             true => over = over.saturating_sub(line.len()),
@@ -487,7 +482,7 @@ impl SlowReaders {
         let is_full = self.backends() >= max && line.is_empty();
         let mut makes_room = demand.long && is_full;
         if makes_room && !has_room {
-            crowd.shared.spool.note_lack(crowd.now);
+            crowd.shared.retained.spool.note_lack(crowd.now);
             makes_room = false;
         }
         slow.retain(|reader| demand.any || reader.has_followers);
@@ -534,10 +529,10 @@ impl SlowReaders {
 
     /// Takes a reply off its backend; where that cannot be, its reader may have to go.
     fn relieve_of<S>(&mut self, reader: Reader, crowd: &mut Crowd<'_, S>) -> Option<Relief> {
-        let why = if reader.keeps_backend(crowd) {
+        let why = if reader.keeps_backend {
             KEEPS_BACKEND
-        } else if !self.spool.has_room(&crowd.shared.spool, crowd.now) {
-            crowd.shared.spool.note_lack(crowd.now);
+        } else if !self.spool.has_room(&crowd.shared.retained.spool, crowd.now) {
+            crowd.shared.retained.spool.note_lack(crowd.now);
             NO_ROOM
         } else {
             return self.take_off(reader, crowd);
@@ -552,7 +547,7 @@ impl SlowReaders {
 
     /// Takes a reply off its backend, if its session lets go of that and it is not off already.
     fn take_off<S>(&mut self, reader: Reader, crowd: &mut Crowd<'_, S>) -> Option<Relief> {
-        if reader.keeps_backend(crowd) {
+        if reader.keeps_backend {
             return None;
         }
         let client = crowd.clients.get_mut(reader.client)?;
@@ -572,7 +567,7 @@ impl SlowReaders {
         let under_way = |key: &ClientId| {
             let client = crowd.clients.get(*key);
             client.is_some_and(|client| {
-                let waits = client.spooled().is_some() && !client.is_closing();
+                let waits = client.spooled().is_some() && !client.ended.is_closing();
                 waits && client.backend().is_some() && client.state() != ClientState::Idle
             })
         };
@@ -585,7 +580,7 @@ impl SlowReaders {
         let client = key.and_then(|key| crowd.clients.get(key));
         let backend = client.and_then(|client| client.backend_in(crowd.backends));
         let has_more = backend.is_some_and(|backend| backend.transport.is_readable());
-        let all = &crowd.shared.collecting;
+        let all = &crowd.shared.retained.collecting;
         if let Some(had) = self.collecting.choose(line, has_more, crowd.now, all) {
             self.spooled.retain(|key| *key != had);
             self.spooled.push(had);
@@ -606,7 +601,7 @@ impl SlowReaders {
     }
 
     /// Counts the backends of these readers in the share, and their texts as long.
-    fn note_long<S>(&mut self, slow: &[Reader], crowd: &Crowd<'_, S>) {
+    fn note_long(&mut self, slow: &[Reader]) {
         for reader in slow {
             let long = self.long.iter_mut();
             let mut long = long.filter(|long| long.backend == reader.backend);
@@ -619,10 +614,8 @@ impl SlowReaders {
                     is_tried: false,
                 }),
             };
-            if !std::mem::replace(&mut known.is_slow, true)
-                && let Some(client) = crowd.clients.get(reader.client)
-            {
-                self.texts.was_slow(client.statement.digest);
+            if !std::mem::replace(&mut known.is_slow, true) {
+                self.texts.was_slow(reader.digest);
                 let tried = self.trial.take_if(|(tried, _)| *tried == reader.client);
                 known.is_tried = tried.is_some();
                 self.tries_oldest ^= tried.is_some();
@@ -637,16 +630,16 @@ impl SlowReaders {
             let backend = crowd.backends.get(*backend_id)?;
             let since = backend.held_up_since()?;
             let front = backend.flight().front()?;
-            let owner = front
-                .owner
-                .filter(|_| front.purpose == Purpose::Statement)?;
+            let owner = (front.owner).filter(|_| front.purpose == Purpose::Statement)?;
             let client = crowd.clients.get(owner)?;
             let waits = client.output.as_ref()?.rest.is_on_backend();
             (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
                 since: client.since(),
                 client: owner,
                 backend: *backend_id,
-                user: client.user(),
+                user: client.identity.user(),
+                digest: client.statement.digest,
+                keeps_backend: keeps_backend(client, crowd),
                 has_followers: backend.has_followers(),
             })
         });
@@ -658,15 +651,15 @@ impl SlowReaders {
         let now = crowd.now;
         let within = self.spooled.iter().filter_map(|key| {
             let client = crowd.clients.get(*key)?;
-            let backend = client
-                .backend()
-                .filter(|_| client.state() == ClientState::Idle)?;
+            let backend = (client.backend()).filter(|_| client.state() == ClientState::Idle)?;
             client.spooled()?;
             (now.since(client.since()) >= SLOW_AFTER).then_some(Reader {
                 since: client.since(),
                 client: *key,
                 backend,
-                user: client.user(),
+                user: client.identity.user(),
+                digest: client.statement.digest,
+                keeps_backend: keeps_backend(client, crowd),
                 has_followers: false,
             })
         });
@@ -710,9 +703,7 @@ impl SlowReaders {
         let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
         let spooled = spooled.map(|(key, client)| (client.since(), key));
         let slow = self.on_backends(crowd).into_iter();
-        let slow = slow
-            .chain(self.within(crowd))
-            .map(|reader| (reader.since, reader.client));
+        let slow = (slow.chain(self.within(crowd))).map(|reader| (reader.since, reader.client));
         spooled.chain(slow).min()
     }
 
@@ -720,7 +711,7 @@ impl SlowReaders {
     fn publish_longest<S>(&self, crowd: &Crowd<'_, S>) {
         let longest = self.longest(crowd);
         let since = longest.map_or(Time::NEVER, |(since, _)| since);
-        crowd.shared.spool.note_longest(crowd.group, since);
+        crowd.shared.retained.spool.note_longest(crowd.group, since);
     }
 
     /// Reader to be closed where the spool has no room: the one that has taken nothing for longest.
@@ -730,10 +721,11 @@ impl SlowReaders {
         }
         self.forget_quick(crowd);
         self.publish_longest(crowd);
-        let (all, now) = (&crowd.shared.spool, crowd.now);
+        let (all, now) = (&crowd.shared.retained.spool, crowd.now);
         let stuck = self.held_up.iter().any(|key| {
-            let owner = crowd.backends.get(*key).and_then(Backend::client);
-            owner.is_some_and(|owner| is_spooled(crowd.clients, owner))
+            let backend = crowd.backends.get(*key);
+            let client = backend.and_then(|backend| backend.client_in(crowd.clients));
+            client.is_some_and(|client| client.spooled().is_some())
         });
         if stuck && !self.spool.has_room(all, now) {
             all.note_lack(now);
@@ -777,8 +769,8 @@ impl SlowReaders {
         backends: &Slots<Backend<S>, BackendId>,
     ) -> (usize, usize, usize) {
         let waits = |key: &&BackendId| {
-            let backend = backends.get(**key).and_then(Backend::client);
-            let client = backend.and_then(|backend| clients.get(backend));
+            let backend = backends.get(**key);
+            let client = backend.and_then(|backend| backend.client_in(clients));
             client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
         };
         let slow = self.held_up.iter().filter(waits).count();
@@ -789,7 +781,7 @@ impl SlowReaders {
 
     /// Returns the group's claim on all groups' turns at its end.
     pub(crate) fn end(&mut self, shared: &Shared) {
-        self.collecting.end(&shared.collecting);
+        self.collecting.end(&shared.retained.collecting);
     }
 }
 
@@ -807,9 +799,17 @@ fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
         since: client.since(),
         client: key,
         backend: client.backend()?,
-        user: client.user(),
+        user: client.identity.user(),
+        digest: client.statement.digest,
+        keeps_backend: keeps_backend(client, crowd),
         has_followers: false,
     })
+}
+
+/// True if a client's transaction or a pin keeps its backend when its reply has ended.
+fn keeps_backend<S>(client: &Client<S>, crowd: &Crowd<'_, S>) -> bool {
+    let backend = client.backend_in(crowd.backends);
+    client.is_held() || backend.is_some_and(Backend::in_transaction)
 }
 
 /// Backends of a group that slow readers may hold while others wait.

@@ -29,27 +29,27 @@ impl Shared {
     /// Writes to the spool that wait.
     #[must_use]
     pub fn spool_writes_waiting(&self) -> usize {
-        self.spool_jobs.writes_len()
+        self.jobs.spool.writes_len()
     }
 
     /// Reads of the spool that wait.
     #[must_use]
     pub fn spool_reads_waiting(&self) -> usize {
-        self.spool_jobs.reads_len()
+        self.jobs.spool.reads_len()
     }
 
     /// Runs the next writes on this thread, as a simulation's writer. The outcome comes with the
     /// number of their group.
     #[must_use]
     pub fn write_spool<F: Scratch>(&self, files: &SpoolFiles<F>) -> Option<(usize, Order)> {
-        let (group, done) = files.write(self.spool_jobs.next_writes()?);
+        let (group, done) = files.write(self.jobs.spool.next_writes()?);
         Some((group, Order::Spool(done)))
     }
 
     /// Runs the next read on this thread, as a simulation's reader.
     #[must_use]
     pub fn read_spool<F: Scratch>(&self, files: &SpoolFiles<F>) -> Option<(usize, Order)> {
-        let read = self.spool_jobs.next_read()?;
+        let read = self.jobs.spool.next_read()?;
         Some(message(files.read(&read)))
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn start_spool(
 
 fn write(shared: &Shared, files: &SpoolFiles<File>, groups: &[Sender<Order>]) {
     loop {
-        let batch = shared.spool_jobs.wait_for_writes();
+        let batch = shared.jobs.spool.wait_for_writes();
         let began = Time::now();
         let (group, done) = files.write(batch);
         let took = Time::now().since(began);
@@ -93,7 +93,7 @@ fn write(shared: &Shared, files: &SpoolFiles<File>, groups: &[Sender<Order>]) {
 
 fn read(shared: &Shared, files: &SpoolFiles<File>, groups: &[Sender<Order>]) {
     loop {
-        if let Some(read) = shared.spool_jobs.wait_for_read() {
+        if let Some(read) = shared.jobs.spool.wait_for_read() {
             let (group, order) = message(files.read(&read));
             groups[group].send(order);
         }

@@ -50,7 +50,6 @@
 //! Invariant: here is said who is late; nothing is closed.
 
 use crate::backend::Backend;
-use crate::client::buffers::outgoing::FED_MAX;
 use crate::client::buffers::room::Inputs;
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
@@ -92,24 +91,6 @@ pub(crate) enum Late {
     Idle,
 }
 
-impl<S> Client<S> {
-    /// Restarts its limits after it has sent something.
-    pub(crate) fn heard_from(&mut self, now: Time) {
-        if matches!(self.state(), ClientState::Idle | ClientState::Feeding) {
-            self.count_from(now);
-        }
-    }
-
-    /// True if it has begun a command and not ended it.
-    pub(crate) fn is_amid_command(&self) -> bool {
-        self.input().is_some()
-            || self
-                .transport
-                .compression()
-                .is_some_and(|c| c.is_amid_frame())
-    }
-}
-
 /// Limit that a backend's statement has exceeded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OverTime {
@@ -127,84 +108,81 @@ pub(crate) struct Limits<'a> {
     pub(crate) server: &'a ServerFacts,
 }
 
-impl<S> Client<S> {
-    /// Time limit that it has exceeded, if any, with this backend if it has one.
-    fn lateness(
-        &self,
+impl Limits<'_> {
+    /// Time limit that a client has exceeded, if any, with this backend if it has one.
+    fn lateness<S>(
+        self,
+        client: &Client<S>,
         backend: Option<&Backend<S>>,
         now: Time,
-        limits: Limits<'_>,
     ) -> Option<Late> {
         use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
-        let stands = now.since(self.since());
-        let Limits { settings, server } = limits;
+        let stands = now.since(client.since());
+        let Limits { settings, server } = self;
         // It cannot take what has not been read from the spool.
-        if self.waits_for_spool() {
+        if client.waits_for_spool() {
             return (stands > DISK_MAX).then_some(Late::Spooled);
         }
-        if self.output.is_some() || self.state() == Leaving {
-            return (stands > self.write_max(limits)).then_some(Late::Stalled);
+        if client.output.is_some() || client.state() == Leaving {
+            return (stands > self.write_max(client)).then_some(Late::Stalled);
         }
         let read_max = || {
-            let own = self.session.value(b"net_read_timeout");
+            let own = client.session.value(b"net_read_timeout");
             own.and_then(seconds).unwrap_or(server.timeouts.read)
         };
-        match self.state() {
+        match client.state() {
             Accepted => (stands > settings.login_max).then_some(Late::Header),
             Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
             Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
             // The server keeps it from being heard.
-            Feeding if self.has_fed_enough(backend) => None,
+            Feeding if client.has_fed_enough(backend) => None,
             Feeding => (stands > read_max()).then_some(Late::Stalled),
-            Idle if self.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
-            Idle => (stands > self.idle_max(limits)).then_some(Late::Idle),
+            Idle if client.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
+            Idle => (stands > self.idle_max(client)).then_some(Late::Idle),
             _ => None,
         }
     }
 
     /// Time for which a client may take nothing of its reply.
-    fn write_max(&self, limits: Limits<'_>) -> Duration {
+    fn write_max<S>(self, client: &Client<S>) -> Duration {
         const NAME: &[u8] = b"net_write_timeout";
-        let own = self.session.variable(NAME).and_then(seconds);
-        let default = || self.session.defaults.value(NAME).and_then(seconds);
-        let usual = limits.settings.write_max;
+        let own = client.session.variable(NAME).and_then(seconds);
+        let default = || client.session.defaults.value(NAME).and_then(seconds);
+        let usual = self.settings.write_max;
         own.or(usual)
             .or_else(default)
-            .unwrap_or(limits.server.timeouts.write)
-    }
-
-    /// Sweeps in which it is looked at once. It grows with the time for which it has been idle, of
-    /// which it is a part, so that very many idle clients cost next to nothing.
-    fn looks_between(&self, now: Time) -> u32 {
-        if self.state() != ClientState::Idle || self.backend().is_some() || self.input().is_some() {
-            return 1;
-        }
-        let parts = now.since(self.since()).as_secs() / IDLE_PARTS;
-        1 << parts.max(1).ilog2().min(LOOKS_BETWEEN_MAX.ilog2())
+            .unwrap_or(self.server.timeouts.write)
     }
 
     /// Time for which a client may say nothing.
-    fn idle_max(&self, limits: Limits<'_>) -> Duration {
-        let timeouts = &limits.server.timeouts;
-        let own = timeouts.wait_of(&self.session, self.capabilities);
-        let of_user = &limits.settings.users[self.user()].limits;
+    fn idle_max<S>(self, client: &Client<S>) -> Duration {
+        let timeouts = &self.server.timeouts;
+        let own = timeouts.wait_of(&client.session, client.capabilities);
+        let of_user = &self.settings.users[client.identity.user()].limits;
         of_user.idle_max.map_or(own, |max| max.min(own))
     }
 
     /// True if the time of an idle client is over, or so near its end that the server, which counts
     /// by itself on the client's backend, may have found so first.
-    pub(crate) fn has_idled(&self, now: Time, limits: Limits<'_>) -> bool {
-        let stands = now.since(self.since());
-        self.state() == ClientState::Idle
-            && self.output.is_none()
-            && stands + SWEEP_SLACK > self.idle_max(limits)
+    pub(crate) fn has_idled<S>(self, client: &Client<S>, now: Time) -> bool {
+        let stands = now.since(client.since());
+        client.state() == ClientState::Idle
+            && client.output.is_none()
+            && stands + SWEEP_SLACK > self.idle_max(client)
     }
+}
 
-    /// True if the server is to take what it has sent of its local file before more is read.
-    pub(crate) fn has_fed_enough(&self, backend: Option<&Backend<S>>) -> bool {
-        self.state() == ClientState::Feeding
-            && backend.is_some_and(|backend| backend.unsent() > FED_MAX)
+/// Sweeps in which a client is looked at once. It grows with the time for which it has been idle,
+/// of which it is a part, so that very many idle clients cost next to nothing.
+fn looks_between<S>(client: &Client<S>, now: Time) -> u32 {
+    if client.state() != ClientState::Idle
+        || client.backend().is_some()
+        || client.input.bytes().is_some()
+    {
+        return 1;
     }
+    let parts = now.since(client.since()).as_secs() / IDLE_PARTS;
+    1 << parts.max(1).ilog2().min(LOOKS_BETWEEN_MAX.ilog2())
 }
 
 /// Clients and backends of a group, and the limits of time that they are under.
@@ -222,13 +200,13 @@ impl<N: Net> TimeLimits<'_, N> {
         let now = self.net.now();
         let all = self.clients.iter();
         let due = all.filter(|(key, client)| {
-            let rounds = client.looks_between(now);
+            let rounds = looks_between(client, now);
             key.parts().0 % rounds == sweep % rounds
         });
-        due.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
+        due.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.input.is_being_read())
             .filter_map(|(key, client)| {
                 let backend = client.backend_in(self.backends);
-                Some((key, client.lateness(backend, now, self.limits)?))
+                Some((key, self.limits.lateness(client, backend, now)?))
             })
             .collect()
     }
@@ -279,19 +257,20 @@ impl<N: Net> TimeLimits<'_, N> {
         let open_since = backend.see_transaction(now).map(|open| open.since);
         let flight = backend.flight();
         let running = flight.front().filter(|c| c.purpose.may_wait_for_locks());
-        let limits_of = |key| {
+        let of = |key| {
             let client = self.clients.get(key)?;
-            Some(&self.limits.settings.users[client.user()].limits)
+            let user = &self.limits.settings.users[client.identity.user()];
+            Some((client, &user.limits))
         };
         // Behind a reply of nobody waits who keeps something there, or who is pipelined.
         let Some(owner) = running.and_then(|c| c.owner).or(backend.client()) else {
-            let limits = limits_of(flight.iter().find_map(|c| c.owner)?)?;
+            let (_, limits) = of(flight.iter().find_map(|c| c.owner)?)?;
             let since = running?.sent.max(backend.busy_since());
             let late = limits.statement_max.is_some_and(|m| now.since(since) > m);
             return late.then_some(OverTime::Nobodys);
         };
         let first = running.and_then(|_| flight.iter().find(|c| c.owner == Some(owner)));
-        let limits = limits_of(owner)?;
+        let (client, limits) = of(owner)?;
         if let (Some(max), Some(first)) = (limits.statement_max, first)
             && now.since(first.sent.max(backend.busy_since())) > max
         {
@@ -302,7 +281,7 @@ impl<N: Net> TimeLimits<'_, N> {
         {
             return Some(OverTime::Clients(owner, Refusal::TransactionTime { max }));
         }
-        let (max, client) = limits.kept_idle_max.zip(self.clients.get(owner))?;
+        let max = limits.kept_idle_max?;
         let keeps = match client.state() {
             ClientState::Idle => backend.flight().is_empty(),
             ClientState::Feeding => !client.has_fed_enough(Some(&*backend)),
@@ -450,12 +429,12 @@ mod tests {
             let key = bench.client(&[ClientState::Idle]);
             let client = bench.clients.get_mut(key).unwrap();
             client.count_from(NOW);
-            assert_eq!(client.looks_between(bench.net.now), between, "{seconds} s");
+            assert_eq!(looks_between(client, bench.net.now), between, "{seconds} s");
             client.keep_input(b"\x05\0");
-            assert_eq!(client.looks_between(bench.net.now), 1, "amid a command");
+            assert_eq!(looks_between(client, bench.net.now), 1, "amid a command");
             let (running, _) = bench.running();
             let running = bench.clients.get(running).unwrap();
-            assert_eq!(running.looks_between(NOW + 999 * SECOND), 1);
+            assert_eq!(looks_between(running, NOW + 999 * SECOND), 1);
         }
         let mut bench = Bench::new("", "idle_s_max = 1");
         let keys = [(); 8].map(|()| bench.client(&[ClientState::Idle]));
@@ -484,8 +463,8 @@ mod tests {
             server: &bench.server,
         };
         let client = bench.clients.get(key).unwrap();
-        assert!(!client.has_idled(NOW + 9 * SECOND - SWEEP_SLACK, limits));
-        assert!(client.has_idled(NOW + 9 * SECOND - SWEEP_SLACK + MOMENT, limits));
+        assert!(!limits.has_idled(client, NOW + 9 * SECOND - SWEEP_SLACK));
+        assert!(limits.has_idled(client, NOW + 9 * SECOND - SWEEP_SLACK + MOMENT));
     }
 
     #[test]

@@ -42,18 +42,6 @@ pub(crate) const TURN_BYTES: usize = 256 * 1024;
 /// wait for room.
 const PROGRESS_MIN: usize = 64 * 1024;
 
-impl Shared {
-    /// The bound on what clients hold, once the server is known: see [`Settings::input_bytes_max`].
-    ///
-    /// [`Settings::input_bytes_max`]: crate::Settings
-    pub(crate) fn input_refusal(&self, len: usize) -> Refusal {
-        Refusal::Input {
-            len,
-            limit: InputLimit::Command(self.input.command_max()),
-        }
-    }
-}
-
 /// Answer to a client that sends more of an unfinished command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
@@ -113,18 +101,22 @@ impl<S> InputRoom<'_, S> {
         self.inputs.held -= holder.counted;
         self.count_for_user(key, holder.counted, 0);
         if let Standing::NoRoom(_) = holder.standing {
-            self.shared.input.waiting.fetch_sub(1, Relaxed);
+            self.shared.retained.input.waiting.fetch_sub(1, Relaxed);
         }
         if let Some(client) = self.clients.get(key) {
-            self.shared.input.give_back(client.id());
+            self.shared.retained.input.give_back(client.identity.id());
         }
     }
 
     fn count_for_user(&self, key: ClientId, before: usize, held: usize) {
-        let Some(client) = self.clients.get(key).filter(|client| client.is_known()) else {
+        let Some(client) = self
+            .clients
+            .get(key)
+            .filter(|client| client.identity.is_known())
+        else {
             return;
         };
-        let user = &self.settings.users[client.user()];
+        let user = &self.settings.users[client.identity.user()];
         if user.limits.input_bytes_max.is_some() {
             let bytes = &user.usage.input_bytes;
             bytes.fetch_add(held, Relaxed);
@@ -152,7 +144,7 @@ impl<S> InputRoom<'_, S> {
     pub(crate) fn publish(&mut self) {
         let (held, published) = (self.inputs.held, self.inputs.published);
         if held != published {
-            let all = &self.shared.input.held;
+            let all = &self.shared.retained.input.held;
             if held > published {
                 all.fetch_add(held - published, Relaxed);
             } else {
@@ -169,12 +161,12 @@ impl<S> InputRoom<'_, S> {
         let Some(client) = self.clients.get(key) else {
             return Takes::Later;
         };
-        let held = client.input().map_or(0, |input| input.len());
+        let held = client.input.bytes().map_or(0, |input| input.len());
         let logs_in = matches!(
             client.state(),
             ClientState::Accepted | ClientState::Greeted | ClientState::Proving
         );
-        let is_free = held + more <= INPUT_FREE && !client.unpacks_much();
+        let is_free = held + more <= INPUT_FREE && !client.transport.unpacks_much();
         if is_free || logs_in {
             return Takes::Now;
         }
@@ -201,7 +193,7 @@ impl<S> InputRoom<'_, S> {
         let now = self.now;
         self.inputs.stand(key, Standing::NoRoom(now));
         self.inputs.no_room.push_back(key);
-        self.shared.input.waiting.fetch_add(1, Relaxed);
+        self.shared.retained.input.waiting.fetch_add(1, Relaxed);
         self.counts.input_waited += 1;
         Takes::Later
     }
@@ -241,26 +233,23 @@ impl<S> InputRoom<'_, S> {
         let Some(client) = self.clients.get(key) else {
             return false;
         };
-        let more = client
-            .input()
-            .as_ref()
-            .map_or(more, |input| input.room_for(more));
-        let full = self.shared.is_memory_full.load(Relaxed) || self.shared.memory.is_full();
-        !full && self.shared.input.admits(client.id(), more)
+        let more = (client.input.bytes().as_ref()).map_or(more, |input| input.room_for(more));
+        let full = self.shared.retained.memory.is_short() || self.shared.retained.memory.is_full();
+        !full && (self.shared.retained.input).admits(client.identity.id(), more)
     }
 
     /// The limit that a command of which the client would hold `len` bytes is over by itself.
     fn over_limit(&self, key: ClientId, client: &Client<S>, len: usize) -> Option<Refusal> {
-        let announced = match client.input().map(|input| frame(input)) {
+        let announced = match client.input.bytes().map(|input| frame(input)) {
             Some(Frame::Partial { total } | Frame::Whole { total, .. }) => total,
             _ => 0,
         };
-        let max = self.shared.input.command_max();
+        let max = self.shared.retained.input.command_max();
         if announced > max.max(HEADER_LEN) {
-            return Some(self.shared.input_refusal(announced));
+            return Some(self.shared.retained.input.refusal(announced));
         }
-        let user = self.settings.users.get(client.user())?;
-        let max = user.limits.input_bytes_max.filter(|_| client.is_known())?;
+        let user = self.settings.users.get(client.identity.user())?;
+        let max = (user.limits.input_bytes_max).filter(|_| client.identity.is_known())?;
         let bytes = user.usage.input_bytes.load(Relaxed);
         let more = len.saturating_sub(self.counted(key));
         (bytes + more > max).then(|| Refusal::Input {
@@ -280,7 +269,7 @@ impl<S> InputRoom<'_, S> {
                 if !self.has_room_for(key, INPUT_FREE) {
                     return;
                 }
-                self.shared.input.waiting.fetch_sub(1, Relaxed);
+                self.shared.retained.input.waiting.fetch_sub(1, Relaxed);
                 self.inputs.queue.push_back(key);
                 self.admit(key);
             }
@@ -293,7 +282,7 @@ impl<S> InputRoom<'_, S> {
     pub(crate) fn sweep(&mut self) -> Vec<(ClientId, Refusal)> {
         let mut refused = Vec::new();
         let (now, longest) = (self.now, self.settings.wait_max);
-        let wanted = self.shared.input.waiting.load(Relaxed) > 0;
+        let wanted = self.shared.retained.input.waiting.load(Relaxed) > 0;
         let mut late = Vec::new();
         let mut idle = Vec::new();
         for (key, holder) in &mut self.inputs.holders {
@@ -304,7 +293,7 @@ impl<S> InputRoom<'_, S> {
             match holder.standing {
                 Standing::NoRoom(since) | Standing::BehindLong(since) => {
                     if now.since(since) >= longest {
-                        late.push(*key);
+                        late.push((*key, client.held()));
                     }
                     holder.at_sweep = None;
                     continue;
@@ -320,8 +309,7 @@ impl<S> InputRoom<'_, S> {
                 idle.push((held, *key));
             }
         }
-        for key in late {
-            let held = self.clients.get(key).map_or(0, Client::held);
+        for (key, held) in late {
             let refusal = Refusal::Input {
                 len: held,
                 limit: InputLimit::NoRoom { waited: longest },
@@ -330,8 +318,8 @@ impl<S> InputRoom<'_, S> {
         }
         // Half of the room is enough for those who wait until the next sweep.
         idle.sort_unstable_by_key(|(held, key)| (std::cmp::Reverse(*held), *key));
-        let target = (self.shared.input.max - self.shared.input.reserve) / 2;
-        let mut all = self.shared.input.held.load(Relaxed);
+        let target = (self.shared.retained.input.max - self.shared.retained.input.reserve) / 2;
+        let mut all = self.shared.retained.input.held.load(Relaxed);
         for (held, key) in idle {
             if all <= target {
                 break;
@@ -386,10 +374,10 @@ impl<S> InputRoom<'_, S> {
             return;
         };
         // The number behind that of the packet that it is sending.
-        let held = client.input().map_or(0, |input| input.len());
+        let held = client.input.bytes().map_or(0, |input| input.len());
         let packets = held / (HEADER_LEN + PAYLOAD_MAX) + 1;
-        client.set_seq(u8::try_from(packets & 0xFF).unwrap_or(1));
-        client.forget_input();
+        client.identity.seq = u8::try_from(packets & 0xFF).unwrap_or(1);
+        client.input.put(None);
         if let Some(compression) = client.transport.compression_mut() {
             compression.forget_input();
         }
@@ -444,7 +432,9 @@ mod tests {
             let mut client = Client::of_tests(self.now, Rc::default());
             client.login = None;
             assert!(client.change_state(ClientState::Idle, self.now));
-            client.set_id(u32::try_from(self.clients.len()).unwrap() + 1);
+            client
+                .identity
+                .set_id(u32::try_from(self.clients.len()).unwrap() + 1);
             let [a, b, c, _] = u32::try_from(total - HEADER_LEN).unwrap().to_le_bytes();
             let mut bytes = vec![a, b, c, 0];
             bytes.resize(sent, b'x');
@@ -477,7 +467,7 @@ mod tests {
         bench.room().drop_command(key);
         bench.room().count(key);
         assert_eq!(bench.inputs.bytes(), 0);
-        assert!(bench.clients.get(key).unwrap().input().is_none());
+        assert!(bench.clients.get(key).unwrap().input.bytes().is_none());
     }
 
     #[test]
@@ -485,8 +475,13 @@ mod tests {
         let mut bench = Bench::new();
         let key = bench.amid(200_000, 50_000);
         // All is taken, and the reserve is another's.
-        bench.shared.input.held.store(usize::MAX / 2, Relaxed);
-        assert!(bench.shared.input.admits(9, 1));
+        bench
+            .shared
+            .retained
+            .input
+            .held
+            .store(usize::MAX / 2, Relaxed);
+        assert!(bench.shared.retained.input.admits(9, 1));
         assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
         let (_, share) = bench.room().next_in_queue(TURN_BYTES).unwrap();
         assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
@@ -503,7 +498,7 @@ mod tests {
             [(late, Refusal::Input { limit: InputLimit::NoRoom { .. }, .. })] if *late == key
         ));
         // Another goes, and there is room.
-        bench.shared.input.give_back(9);
+        bench.shared.retained.input.give_back(9);
         bench.room().admit_waiting();
         assert!(!bench.inputs.has_waiting() && bench.inputs.has_line());
     }
@@ -513,11 +508,16 @@ mod tests {
         let mut bench = Bench::new();
         let key = bench.amid(200_000, 50_000);
         bench.room().count(key);
-        bench.shared.input.held.store(usize::MAX / 2, Relaxed);
+        bench
+            .shared
+            .retained
+            .input
+            .held
+            .store(usize::MAX / 2, Relaxed);
         assert!(bench.room().sweep().is_empty());
         bench.now = bench.now + SECOND;
         assert!(bench.room().sweep().is_empty(), "nobody waits");
-        bench.shared.input.waiting.store(1, Relaxed);
+        bench.shared.retained.input.waiting.store(1, Relaxed);
         let refused = bench.room().sweep();
         assert_eq!(refused.len(), 1);
         assert_eq!((refused[0].0, bench.counts.input_stalled), (key, 1));

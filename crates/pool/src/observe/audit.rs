@@ -18,7 +18,8 @@
 //! [`VALUE_MAX`].
 
 use crate::auth::requirement::names;
-use crate::client::{Client, Proof};
+use crate::client::Client;
+use crate::client::identity::Proof;
 use crate::observe::log::{Event, Facts, note_of};
 use crate::observe::programs::{Program, Programs};
 use reactor::Net;
@@ -123,7 +124,7 @@ impl<'a> Happened<'a> {
         let certificate = client.transport.peer_certificate();
         Happened {
             event: "disconnect",
-            id: client.id(),
+            id: client.identity.id(),
             address: client.transport.peer(net),
             is_local: client.transport.is_local(),
             account: name,
@@ -144,7 +145,7 @@ impl<'a> Happened<'a> {
         why: Option<(u16, &'static str)>,
     ) -> Happened<'a> {
         Happened {
-            event: match client.proof() {
+            event: match client.identity.proof() {
                 Proof::Changing => "change_user",
                 _ => "connect",
             },

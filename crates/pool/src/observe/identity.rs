@@ -42,7 +42,7 @@ impl ClientIdentity {
         let login = client.login.as_deref();
         let name = login.map(|login| login.name.clone());
         ClientIdentity {
-            id: Some(client.id()),
+            id: Some(client.identity.id()),
             account: name.filter(|name| !name.is_empty()),
             is_account: login.is_some_and(|login| login.is_listed()),
             ..ClientIdentity::at(client.transport.peer(net))
@@ -56,12 +56,12 @@ impl ClientIdentity {
         net: &N,
         (settings, pools): (&Settings, &BackendPools),
     ) -> ClientIdentity {
-        if !client.is_known() {
+        if !client.identity.is_known() {
             return ClientIdentity::before_login(client, net);
         }
         let name = client.user_name(settings, pools);
         ClientIdentity {
-            id: Some(client.id()),
+            id: Some(client.identity.id()),
             account: name.map(|name| name.as_bytes().to_vec()),
             is_account: true,
             digest: client.statement.digest,

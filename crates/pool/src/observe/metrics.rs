@@ -188,7 +188,7 @@ impl Sample<'_> {
     /// True between PAUSE and RESUME.
     pub(crate) fn is_paused(&self) -> bool {
         let pool = self.pool.as_ref();
-        pool.is_some_and(|pool| pool.shared.paused.load(Relaxed))
+        pool.is_some_and(|pool| pool.shared.scheduling.is_paused())
     }
 
     /// Group that has not turned for so long that something is wrong with it, if any.
@@ -346,8 +346,10 @@ impl PoolSample<'_> {
         let mut named: Vec<Named> = first
             .map(|(place, user)| Named::of_user(user, place))
             .collect();
-        let of_server = self.shared.accounts.of_server();
-        for (place, name) in (usize::from(OTHERS) + 1..).zip(self.shared.account_places.all()) {
+        let of_server = self.shared.logins.accounts.of_server();
+        for (place, name) in
+            (usize::from(OTHERS) + 1..).zip(self.shared.connections.account_places.all())
+        {
             let rule = settings.server_account(&name);
             named.push(Named {
                 clients: of_server.clients_of(&name),
@@ -445,10 +447,10 @@ metrics! {
         |sample, out| out.set(&[], sample.draining);
     Gauge Pool "onramp_pool_paused" []
         "1 between PAUSE and RESUME at the console."
-        |pool, out| out.set(&[], pool.shared.paused.load(Relaxed));
+        |pool, out| out.set(&[], pool.shared.scheduling.is_paused());
     Gauge Pool "onramp_pool_rules" []
         "Digests with a rule (SHOW RULES)."
-        |pool, out| out.set(&[], pool.shared.rules.get().len());
+        |pool, out| out.set(&[], pool.shared.scheduling.rules.get().len());
     Gauge Process "process_start_time_seconds" []
         "Start of service, in seconds since 1970."
         |sample, out| out.set(&[], sample.began);
@@ -488,7 +490,7 @@ metrics! {
         };
     Gauge Pool "onramp_pool_fleet_backends" ["seat", "of"]
         "Backends of each pool of the fleet: its demand, what it holds, its share."
-        |pool, out| for it in pool.shared.fleet.iter().flat_map(|fleet| fleet.seats()) {
+        |pool, out| for it in pool.shared.connections.fleet.iter().flat_map(|fleet| fleet.seats()) {
             let seat = it.seat.to_string();
             for (of, number) in [("demand", it.demand), ("held", it.held), ("share", it.share)] {
                 out.set(&[&seat, of], number as usize);
@@ -550,7 +552,7 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.counts.accepted);
     Counter Pool "onramp_pool_addresses_uncounted_total" []
         "Connections not counted by limits by address, because their table was full."
-        |pool, out| out.set(&[], pool.shared.address_limits.uncounted());
+        |pool, out| out.set(&[], pool.shared.logins.address_limits.uncounted());
     Counter Pool "onramp_pool_accept_failures_total" []
         "Accepts that failed for lack of descriptors or memory."
         |pool, out| out.set(&[], pool.total.census.counts.accept_failures);
@@ -562,7 +564,7 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.counts.denied);
     Counter Pool "onramp_pool_audit_lines_lost_total" []
         "Lines of the audit trail (audit_log) that could not be written, or not in time."
-        |pool, out| out.set(&[], pool.shared.audit.lost());
+        |pool, out| out.set(&[], pool.shared.records.audit.lost());
     Counter Pool "onramp_pool_clients_closed_total" ["reason"]
         "Clients closed by the pool: memory (more than their share), slow_reader (did not read \
          while others waited), idle (idle_s_max, wait_timeout), time_limit, input_stalled (stopped \
@@ -585,7 +587,7 @@ metrics! {
     Counter Pool "onramp_pool_server_errors_total" ["number"]
         "Statements that ended with an error of the server, by its number."
         |pool, out| {
-            let (numbers, others) = pool.shared.errors.read();
+            let (numbers, others) = pool.shared.records.errors.read();
             for (number, count) in numbers {
                 out.set(&[&number.to_string()], count);
             }
@@ -597,7 +599,7 @@ metrics! {
     Counter Pool "onramp_pool_refusals_total" ["account", "reason"]
         "Refused clients and statements, and failed logins, by account (empty: of no account) and \
          reason (SHOW REFUSALS); at most 1,000 of them, then of account (others)."
-        |pool, out| for ((account, reason), refused) in pool.shared.refusals.all() {
+        |pool, out| for ((account, reason), refused) in pool.shared.records.refusals.all() {
             out.set(&[&account, reason], refused.count);
         };
     Counter Pool "onramp_pool_errors_total" ["reason"]
@@ -724,7 +726,7 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.memory_bytes);
     Gauge Pool "onramp_pool_client_memory_max_bytes" []
         "Limit of memory for clients (memory_bytes_max)."
-        |pool, out| out.set(&[], pool.shared.memory.max());
+        |pool, out| out.set(&[], pool.shared.retained.memory.max());
     Gauge Pool "onramp_pool_input_bytes" []
         "Bytes of commands that are incomplete or wait."
         |pool, out| out.set(&[], pool.total.census.input_bytes);
@@ -752,21 +754,21 @@ metrics! {
 
     Counter Pool "onramp_pool_otel_requests_total" ["result"]
         "Requests to the OpenTelemetry collector: ok or failed."
-        |pool, out| if let Some(telemetry) = &pool.shared.telemetry {
+        |pool, out| if let Some(telemetry) = &pool.shared.records.telemetry {
             out.set(&["ok"], telemetry.requests(true));
             out.set(&["failed"], telemetry.requests(false));
         };
     Counter Pool "onramp_pool_otel_spans_total" ["outcome"]
         "Spans: sent, left_out (queue full), rejected (by the collector), or given_up \
          (unreachable for too long)."
-        |pool, out| if let Some(telemetry) = &pool.shared.telemetry {
+        |pool, out| if let Some(telemetry) = &pool.shared.records.telemetry {
             for outcome in Outcome::ALL {
                 out.set(&[outcome.name()], telemetry.spans.counted(outcome));
             }
         };
     Counter Pool "onramp_pool_otel_log_records_total" ["outcome"]
         "Lines of the log for the collector (otel.logs); outcomes as for spans."
-        |pool, out| if let Some(telemetry) = &pool.shared.telemetry
+        |pool, out| if let Some(telemetry) = &pool.shared.records.telemetry
             && let Some(records) = &telemetry.records
         {
             for outcome in Outcome::ALL {
@@ -794,7 +796,7 @@ metrics! {
         |pool, out| pool.each_group(out, |view| view.census.clients.figure());
     Gauge Pool "onramp_pool_group_clients_max" []
         "Clients that fit into a group's descriptor table."
-        |pool, out| out.set(&[], pool.shared.clients_per_group);
+        |pool, out| out.set(&[], pool.shared.clients_per_group());
     Gauge Pool "onramp_pool_group_backends" ["group"]
         "A group's connections to the server."
         |pool, out| pool.each_group(out, |view| view.census.backends().figure());

@@ -92,7 +92,7 @@ pub(crate) fn start(
     if let Some(receiver) = records {
         let (sender, shared) = (sender.clone(), shared.clone());
         in_thread("otel-logs", move || {
-            let telemetry = shared.telemetry.as_ref();
+            let telemetry = shared.records.telemetry.as_ref();
             let own = telemetry.and_then(|all| Some((all, all.records.as_deref()?)));
             if let Some((telemetry, queue)) = own {
                 send_records(Courier::new(sender, telemetry, queue, receiver));
@@ -101,7 +101,7 @@ pub(crate) fn start(
     }
     let interval = exporter.interval;
     in_thread("otel", move || {
-        if let Some(telemetry) = &shared.telemetry {
+        if let Some(telemetry) = &shared.records.telemetry {
             let spans = Courier::new(sender, telemetry, &telemetry.spans, spans);
             send_spans_and_metrics(spans, &board, interval);
         }
@@ -116,7 +116,7 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Str
 
 /// Sends what is queued at the process's end, if that can be done soon.
 pub(crate) fn finish(shared: &Shared) {
-    if let Some(telemetry) = &shared.telemetry {
+    if let Some(telemetry) = &shared.records.telemetry {
         telemetry.finish(END_MAX);
     }
 }

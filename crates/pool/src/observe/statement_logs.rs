@@ -16,7 +16,7 @@ use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, InFlight};
 use crate::client::buffers::message::payload_of;
 use crate::client::clients::Clients;
-use crate::client::{Client, ClientState};
+use crate::client::{Client, ClientState, attributes};
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
@@ -164,9 +164,9 @@ pub(crate) fn text_of<S>(
     let payload = payload_of(message);
     let (byte, arguments) = payload.split_first()?;
     let mut session = &client.session;
-    let under_way = client.under_way();
+    let under_way = client.prepared.under_way();
     let sql = match Command::from_byte(*byte)? {
-        Command::Query => client.text_in(arguments).ok()?,
+        Command::Query => attributes::text_in(client.capabilities, arguments).ok()?,
         Command::StmtPrepare | Command::InitDb => arguments,
         Command::StmtExecute | Command::StmtBulkExecute => {
             let definition = &under_way?.definition;
@@ -182,12 +182,7 @@ pub(crate) fn text_of<S>(
 impl<N: Net> Logging<'_, N> {
     /// Logs and notes a client's statement that is sent, having waited for so long. Only where the
     /// settings want one of the logs.
-    pub(crate) fn note(
-        &mut self,
-        (key, backend_id): (ClientId, BackendId),
-        message: &[u8],
-        waited: Duration,
-    ) {
+    pub(crate) fn note(&mut self, key: ClientId, message: &[u8], waited: Duration) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -209,7 +204,7 @@ impl<N: Net> Logging<'_, N> {
             from: client.transport.peer(self.net).into(),
             waited,
             sent: self.net.now(),
-            server: (self.backends.get(backend_id))
+            server: (client.backend_in(self.backends))
                 .map(|backend| (backend.at().clone(), backend.thread)),
             command: command_of(message),
             digest: client.statement.digest,
@@ -234,7 +229,7 @@ impl<N: Net> Logging<'_, N> {
         if !users.is_empty() && !users.iter().any(|user| Some(&**user) == name) {
             return None;
         }
-        let groups = u32::try_from(self.shared.groups).unwrap_or(u32::MAX);
+        let groups = u32::try_from(self.shared.groups()).unwrap_or(u32::MAX);
         let share = (self.settings.statement_log_per_s_max / groups.max(1)).max(1);
         let now = self.net.now();
         self.logs.lines.admit_of(now, share)
@@ -286,12 +281,11 @@ impl<N: Net> Logging<'_, N> {
 
     /// Audits the end of a client, and logs its cut statement.
     pub(crate) fn closed(&mut self, key: ClientId, end: &'static str) {
-        if let Some(client) = self.clients.get(key).filter(|c| c.is_let_in())
+        if let Some(client) = self.clients.get(key).filter(|c| c.identity.is_let_in())
             && client.state() != ClientState::Moving
         {
             let name = client.user_name(self.settings, self.pools).unwrap_or("");
-            self.shared
-                .note_for_audit(|| Happened::at_end(client, self.net, name, end));
+            (self.shared.records).note_for_audit(|| Happened::at_end(client, self.net, name, end));
         }
         if self.logs.has_notes() {
             self.cut(key, None, "client-closed");
@@ -359,10 +353,8 @@ impl<N: Net> Logging<'_, N> {
         };
         let facts = Facts {
             client: Some(note.from),
-            id: Some(client.id()),
-            account: client
-                .user_name(self.settings, self.pools)
-                .map(str::as_bytes),
+            id: Some(client.identity.id()),
+            account: (client.user_name(self.settings, self.pools)).map(str::as_bytes),
             reason: end.reason,
             omitted,
             digest: None,
@@ -380,7 +372,7 @@ impl<N: Net> Logging<'_, N> {
         };
         note_of(event, &facts, format_args!("{text}"));
         let is_again = event == Event::SlowStatement && note.logged.is_some();
-        if let Some(telemetry) = self.shared.telemetry.as_ref().filter(|_| !is_again) {
+        if let Some(telemetry) = self.shared.records.telemetry.as_ref().filter(|_| !is_again) {
             telemetry.note_statement(&facts, text);
         }
     }
@@ -499,8 +491,7 @@ mod tests {
         fn sends(&mut self, key: ClientId, sql: &str) {
             let len = u8::try_from(sql.len() + 1).unwrap();
             let message = [&[len, 0, 0, 0, 3], sql.as_bytes()].concat();
-            let backend = BackendId::from_parts(9, 0);
-            (self.logging()).note((key, backend), &message, Duration::ZERO);
+            (self.logging()).note(key, &message, Duration::ZERO);
         }
 
         fn text(&self, key: ClientId) -> Option<&str> {

@@ -35,7 +35,6 @@ use session::prepared::Definitions;
 use session::state::Interner;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Bytes of what is noted of a client's last write in the binary log.
@@ -203,10 +202,10 @@ impl<'a, N: Net> Survey<'a, N> {
     /// it, or has a statement in flight there; whom a backend names has it, or is gone.
     pub fn misbound(&self) -> Option<String> {
         for (key, client) in self.clients.iter() {
-            let Some(backend_id) = client.backend().filter(|_| !client.is_closing()) else {
+            let Some(backend_id) = client.backend().filter(|_| !client.ended.is_closing()) else {
                 continue;
             };
-            let backend = self.backends.get(backend_id);
+            let backend = client.backend_in(self.backends);
             let is_named = backend.is_some_and(|backend| {
                 let mut flight = backend.flight().iter();
                 backend.client() == Some(key) || flight.any(|command| command.owner == Some(key))
@@ -233,22 +232,21 @@ impl<'a, N: Net> Survey<'a, N> {
     pub fn longest_untaken(&self) -> (usize, bool) {
         let untaken = |(_, client): (ClientId, &Client<N::Sock>)| {
             let output = client.output.as_ref()?;
-            let backend = self.backends.get(client.backend()?)?;
+            let backend = client.backend_in(self.backends)?;
             let len = output.bytes.len();
             let may_pipeline = backend.flight().len() > 1;
             (output.rest.is_on_backend()).then_some((len, may_pipeline))
         };
-        self.clients
-            .iter()
-            .filter_map(untaken)
-            .max()
-            .unwrap_or_default()
+        (self.clients.iter().filter_map(untaken).max()).unwrap_or_default()
     }
 
     /// Bytes that may be kept for clients of all groups, and that each may hold when more is.
     pub fn memory_bound(&self) -> (usize, usize) {
-        let clients = self.shared.clients.load(Relaxed);
-        (self.shared.memory.max(), self.shared.memory.share(clients))
+        let clients = self.shared.clients();
+        (
+            self.shared.retained.memory.max(),
+            self.shared.retained.memory.share(clients),
+        )
     }
 
     /// Reason why who waits for a backend of this pool has not got one, in words.
@@ -310,9 +308,7 @@ fn longest_login<'a, S: 'a>(
         let state = backend.state();
         backend.pool == pool && matches!(state, BackendState::Dialling | BackendState::Preparing)
     };
-    let longest = backends
-        .filter(logs_in)
-        .min_by_key(|backend| backend.since())?;
+    let longest = (backends.filter(logs_in)).min_by_key(|backend| backend.since())?;
     Some((longest.at().clone(), now.since(longest.since())))
 }
 

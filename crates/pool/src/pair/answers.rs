@@ -56,9 +56,7 @@ impl<S> Pair<'_, S> {
     fn note_acquired(&mut self, answer: &Answer) {
         if self.backend.flight().is_empty() {
             let told = answer.of(Properties::HOLDINGS);
-            let row: Vec<_> = told
-                .map(|(_, value)| value.map_or(&b""[..], |v| v))
-                .collect();
+            let row: Vec<_> = (told.map(|(_, value)| value.map_or(&b""[..], |v| v))).collect();
             self.client.pins.end_as_reported(&row);
         } else {
             // A statement went out behind the question, and may have taken a lock again.
@@ -78,7 +76,7 @@ impl<S> Pair<'_, S> {
     /// Takes the collation, which differs from what was reported where a text has set it unseen;
     /// and that of results.
     fn note_collation(&mut self, answer: &Answer) {
-        if self.client.is_pinned_for(PinReason::WideCharset) {
+        if self.client.pins.is_pinned_for(PinReason::WideCharset) {
             return;
         }
         let Some((column, Some(collation))) = answer.of(Properties::COLLATION).next() else {

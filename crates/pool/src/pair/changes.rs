@@ -25,9 +25,7 @@ const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
 /// True if a variable says that results or literals are in such a character set.
 pub(crate) fn is_wide(name: &[u8], value: &[u8]) -> bool {
     let set = value.split(|&byte| byte == b'_').next().unwrap_or_default();
-    let named = CHARSET_VARIABLES
-        .iter()
-        .any(|charset| charset.as_bytes() == name);
+    let named = (CHARSET_VARIABLES.iter()).any(|charset| charset.as_bytes() == name);
     named && WIDE.contains(&set)
 }
 
@@ -72,7 +70,7 @@ impl<S> Pair<'_, S> {
         if !summary.changes.is_empty() {
             self.note_changes(summary, explanation)?;
         }
-        if self.client.retracking().is_some() {
+        if self.client.effects.retracking().is_some() {
             self.note_retracked(summary.error.is_none());
         }
         Ok(())

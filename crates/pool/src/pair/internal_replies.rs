@@ -343,13 +343,18 @@ mod tests {
             answered(&mut parts, ForSession::SetAgain, &unknown),
             After::Settle
         );
-        assert!(!parts.client.is_pinned());
+        assert!(!parts.client.pins.is_pinned());
         assert_eq!(parts.client.modified.as_ref().unwrap().awaited, 0);
         assert_eq!(
             answered(&mut parts, ForSession::SetAgain, &error(1205)),
             After::Settle
         );
-        assert!(parts.client.is_pinned_for(PinReason::UnexplainedChange));
+        assert!(
+            parts
+                .client
+                .pins
+                .is_pinned_for(PinReason::UnexplainedChange)
+        );
     }
 
     #[test]
@@ -365,7 +370,7 @@ mod tests {
         assert_eq!(after, After::Settle);
         assert_eq!(parts.backend.reports, Reports::Complete);
         assert!(parts.client.session.variable(b"time_zone").is_some());
-        assert!(!parts.client.is_pinned());
+        assert!(!parts.client.pins.is_pinned());
         let after = answered(&mut parts, ForSession::Reports(true), &error(1205));
         assert!(matches!(after, After::Lose(_)), "{after:?}");
     }
@@ -419,13 +424,16 @@ mod tests {
         let after = collected(&mut parts, ForSession::Ahead, &error(1146), b"its error");
         assert_eq!(after, After::Replay(b"its error".to_vec()));
         assert_eq!(parts.client.state(), ClientState::Idle);
-        assert!(parts.client.input().is_none(), "the command is answered");
+        assert!(
+            parts.client.input.bytes().is_none(),
+            "the command is answered"
+        );
         let mut parts = Parts::bound();
         assert!(parts.client.change_state(ClientState::Restoring, NOW));
         parts.client.keep_input(b"\x01\0\0\0\x17");
         assert_eq!(answered(&mut parts, ForSession::Ahead, &ok()), After::Ready);
         assert!(
-            parts.client.input().is_some(),
+            parts.client.input.bytes().is_some(),
             "the command is looked at again"
         );
     }

@@ -53,7 +53,7 @@ impl<S> Pair<'_, S> {
     /// the backend.
     pub(crate) fn note_left(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let client = &mut *self.client;
-        client.allow_pipelining();
+        client.command.allow_pipelining();
         if !client.pins.is_empty() {
             client.pins.answered(summary);
         }
@@ -125,9 +125,7 @@ impl<S> Pair<'_, S> {
         };
         // What the last statement has left here, if with fewer conditions than are kept of it.
         let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
-        let here = here
-            .iter()
-            .any(|&what| self.client.last.is_valid_on_backend(what));
+        let here = (here.iter()).any(|&what| self.client.last.is_valid_on_backend(what));
         // Its own, or those of what has restored its session, MySQL clears itself unless the text
         // asks for them; a statement in front would count.
         let asks = (self.client.statement.looks_back).contains(Reads::DIAGNOSTICS);
@@ -227,7 +225,10 @@ mod tests {
                 ..ReplySummary::default()
             };
             ends(&mut parts, &summary, true);
-            let pinned = parts.client.is_pinned_for(PinReason::UnexplainedChange);
+            let pinned = parts
+                .client
+                .pins
+                .is_pinned_for(PinReason::UnexplainedChange);
             assert_eq!(pinned, pins, "{server:?} {code:?} {summary:?}");
         }
     }

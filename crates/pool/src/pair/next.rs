@@ -350,7 +350,7 @@ mod tests {
         parts.client.modified = Some(Box::new(modified));
         assert_eq!(parts.pair().next(), Next::GoOn);
         let pinned = PinReason::Text(PinCause::UserVariable);
-        assert!(parts.client.is_pinned_for(pinned));
+        assert!(parts.client.pins.is_pinned_for(pinned));
         assert_eq!(parts.pair().next(), Next::Keep, "it comes to an end");
     }
 }

@@ -82,7 +82,8 @@ impl<S> Passing<'_, S> {
             summary.notice(step, eof);
         });
         summary.len += out.len();
-        let executed = self.client.as_deref().and_then(Client::under_way);
+        let client = self.client.as_deref();
+        let executed = client.and_then(|client| client.prepared.under_way());
         if let Some(executed) = executed.filter(|one| opens_cursor && one.cursor) {
             backend.note_cursor(executed.id, *reply.columns());
         }
@@ -153,7 +154,7 @@ mod tests {
     /// Bytes that are sent of it; `is_there`: to a client that wants to hear all.
     fn sent(parts: &mut Parts, is_there: bool) -> Vec<u8> {
         parts.client.capabilities = DEPRECATE_EOF | SESSION_TRACK;
-        parts.client.set_seq(9);
+        parts.client.identity.seq = 9;
         let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Results);
         parts.backend.expect(command);
         let mut passing = Passing {
@@ -182,7 +183,10 @@ mod tests {
         );
         assert_eq!(one.backend.reply_so_far().affected, Some(3));
         assert_eq!(other.backend.reply_so_far().affected, Some(3));
-        assert_eq!((one.client.seq(), other.client.seq()), (10, 9));
+        assert_eq!(
+            (one.client.identity.seq, other.client.identity.seq),
+            (10, 9)
+        );
         assert_eq!((to_client[3], to_nobody[3]), (9, 0), "its own numbers");
     }
 

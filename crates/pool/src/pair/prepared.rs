@@ -79,9 +79,9 @@ impl<S> Pair<'_, S> {
         }
         let prepares = under_way.command == Command::StmtPrepare;
         if prepares && self.client.prepared.is_some() {
-            self.client.note_statement_made(under_way.id);
+            self.client.identity.statements_made = under_way.id;
         }
-        if let Some(prepared) = &mut self.client.prepared {
+        if let Some(prepared) = self.client.prepared.as_mut() {
             prepared.under_way = Some(under_way);
         }
         out
@@ -103,11 +103,7 @@ impl<S> Pair<'_, S> {
     fn put_execution(&mut self, under_way: &mut UnderWay, message: &[u8], out: &mut Vec<u8>) {
         let how = how(under_way, self.context.server);
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let Some(held) = client
-            .prepared
-            .as_mut()
-            .and_then(|p| p.get_mut(under_way.id))
-        else {
+        let Some(held) = (client.prepared.as_mut()).and_then(|p| p.get_mut(under_way.id)) else {
             return;
         };
         let command = under_way.command;
@@ -187,7 +183,7 @@ impl<S> Pair<'_, S> {
                 let header = summary.prepared.filter(|_| !failed);
                 prepared.note_new(under_way.id, definition, header);
                 prepared.count(&self.context.retained.statements);
-                client.forget_command();
+                client.prepared.forget_command();
                 return None;
             }
             Command::StmtFetch if failed => return None,
@@ -235,9 +231,7 @@ impl<S> Pair<'_, S> {
         if let Some((id, on)) = &other {
             backend.prepared.take(on, *id);
         }
-        backend
-            .prepared
-            .set_cursor(what, is_open.then_some(under_way.sent_to));
+        (backend.prepared).set_cursor(what, is_open.then_some(under_way.sent_to));
         if prepared.set_cursor(under_way.id, is_open.then_some(what.0)) && is_open {
             *self.context.counts.pins.entry("cursor").or_default() += 1;
         }

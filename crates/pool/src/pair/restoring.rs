@@ -74,7 +74,7 @@ impl<S> Pair<'_, S> {
         if self.has_conditions_of_others() {
             self.put_clearing(out);
         }
-        let begins = self.client.is_begin_deferred();
+        let begins = self.client.command.is_begin_deferred();
         let prefix = if self.stands_in(&session) {
             Prefix::CannotFail
         } else if begins {
@@ -233,7 +233,7 @@ impl<S> Pair<'_, S> {
 
     /// Writes the BEGIN that the client's statement is to stand behind.
     fn put_deferred_begin(&mut self, out: &mut Vec<u8>) {
-        self.client.allow_pipelining();
+        self.client.command.allow_pipelining();
         put_query(out, self.backend.form(), BEGIN);
         let command = InFlight::own(Some(self.owner), ForSession::Begin, ReplyShape::Status);
         self.backend.expect(command);

@@ -125,7 +125,7 @@ fn what_is_reported_is_in_the_session_of_both() {
     assert!(Rc::ptr_eq(&parts.client.session, &parts.backend.session));
     let now = parts.client.session.variable(b"time_zone");
     assert_eq!(now, Some(&b"+01:00"[..]));
-    assert!(!parts.client.is_pinned());
+    assert!(!parts.client.pins.is_pinned());
 }
 
 #[test]
@@ -136,7 +136,12 @@ fn what_no_text_explains_pins_and_is_counted_once() {
         let noted = parts.pair().note_changes(&report, Explanation::None);
         assert_eq!(noted, Ok(()));
     }
-    assert!(parts.client.is_pinned_for(PinReason::UnexplainedChange));
+    assert!(
+        parts
+            .client
+            .pins
+            .is_pinned_for(PinReason::UnexplainedChange)
+    );
     let name = PinReason::UnexplainedChange.name();
     assert_eq!(parts.counts.pins.get(name), Some(&1));
 }
@@ -233,7 +238,7 @@ fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
 fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
-    parts.client.defer_begin();
+    parts.client.command.defer_begin();
     let (prefix, sent) = parts.prefix();
     assert_eq!(prefix, Prefix::CannotFail);
     assert!(sent.ends_with("BEGIN"), "{sent}");
@@ -241,7 +246,7 @@ fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
         parts.purposes(),
         [ForBackend::Clearing.into(), ForSession::Begin.into()]
     );
-    assert!(parts.backend.in_transaction() && !parts.client.is_begin_deferred());
+    assert!(parts.backend.in_transaction() && !parts.client.command.is_begin_deferred());
 }
 
 #[test]

@@ -85,11 +85,11 @@ pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> W
         Some(tracked) => WantedBy::Own(tracked.clone()),
         None => WantedBy::Usual(&server.trackers.wanted),
     };
-    if client.is_pinned_for(PINNED) {
+    if client.pins.is_pinned_for(PINNED) {
         let all = Wanted::from_setting("*", false).variables;
         return WantedBy::Made(passed_on(client, all, &usual));
     }
-    match client.retracking() {
+    match client.effects.retracking() {
         Some(retracking) => WantedBy::Made(retracking.now.clone()),
         None if client.has_switched() => {
             WantedBy::Made(passed_on(client, usual.variables.clone(), &usual))
@@ -101,7 +101,7 @@ pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> W
 /// Reports of these variables, and of what the switches let through that the backend of a client
 /// has of its own; by default `usual`.
 fn passed_on<S>(client: &Client<S>, variables: Vec<Box<[u8]>>, usual: &Wanted) -> Wanted {
-    let switched = client.is_pinned_for(SWITCHED) && client.has_switched();
+    let switched = client.pins.is_pinned_for(SWITCHED) && client.has_switched();
     let own = |name: &str| switched || client.session.variable(name.as_bytes()).is_some();
     Wanted {
         variables,
@@ -129,12 +129,12 @@ impl<S> Client<S> {
 
     /// True if its statement makes the server forget changes that it was to be told of.
     pub(crate) fn forgets_changes(&self) -> bool {
-        self.retracking().is_some_and(|found| found.forgets)
+        self.effects.retracking().is_some_and(|found| found.forgets)
     }
 
     /// Settings of its trackers, if its backend does not have them.
     pub(crate) fn tracks<'a>(&'a self, server: &'a ServerFacts) -> Option<Cow<'a, Tracked>> {
-        if self.is_pinned_for(PINNED) {
+        if self.pins.is_pinned_for(PINNED) {
             return None;
         }
         let own = self.session.tracked.as_deref().unwrap_or(&server.trackers);
@@ -157,7 +157,7 @@ impl<S> Client<S> {
     /// True if it keeps its backend for settings of its trackers, whether the server has told what
     /// they are or not.
     pub(crate) fn has_set_trackers(&self) -> bool {
-        self.is_pinned_for(PINNED) || self.is_pinned_for(SWITCHED)
+        self.pins.is_pinned_for(PINNED) || self.pins.is_pinned_for(SWITCHED)
     }
 
     /// True if the switches of its backend are its own.
@@ -217,7 +217,7 @@ impl<S> Pair<'_, S> {
 
     /// Adopts what an answered statement has set for trackers, if it went well.
     pub(super) fn note_retracked(&mut self, went: bool) {
-        let Some(retracking) = self.client.take_retracking().filter(|_| went) else {
+        let Some(retracking) = self.client.effects.take_retracking().filter(|_| went) else {
             return;
         };
         if retracking.pins {

@@ -72,9 +72,7 @@ fn only_assigns(sql: &[u8], mode: LexMode) -> bool {
         return false;
     }
     loop {
-        let name = tokens
-            .next()
-            .filter(|token| token.kind == Kind::UserVariable);
+        let name = (tokens.next()).filter(|token| token.kind == Kind::UserVariable);
         let assigns = tokens.next().map(|token| token.kind);
         let mut value = tokens.next();
         let negative = value.is_some_and(|token| token.kind == Kind::Punct(b'-'));
@@ -153,7 +151,7 @@ impl<S> Client<S> {
 
     /// True if its command finds nothing on a backend that it must not find there.
     pub(crate) fn is_clean_on(&self, backend: &Backend<S>) -> bool {
-        let modifying = self.modifying();
+        let modifying = self.effects.modifying();
         let needs_none_left = modifying.is_some_and(|modifying| modifying.needs_none_left);
         let mut there = backend.session.user_variables().pairs().iter();
         !needs_none_left || !backend.has_leftovers() && there.all(|(name, _)| self.may_have(name))
@@ -172,9 +170,7 @@ impl<S> Client<S> {
             true => true,
             // A reset would not give back what its login has set.
             false if !defaults.init_connect().is_empty() => self.is_clean_on(backend),
-            false => self
-                .unfit_session(backend, key, (defaults, server))
-                .is_none(),
+            false => (self.unfit_session(backend, key, (defaults, server))).is_none(),
         }
     }
 
@@ -222,7 +218,7 @@ impl<S> Client<S> {
     /// go on elsewhere.
     pub(crate) fn may_choose_schema(&self) -> bool {
         self.statement.send_mode == SendMode::NewSchema
-            && !self.is_begin_deferred()
+            && !self.command.is_begin_deferred()
             && !self.is_held()
     }
 }

@@ -130,7 +130,7 @@ impl<S> Client<S> {
         if !certain {
             self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
         }
-        self.plan_modifying(boxed(modified));
+        self.effects.plan_modifying(boxed(modified));
     }
 
     /// User variables that this text makes or sets, and those that are not to be there for it.
@@ -160,7 +160,7 @@ impl<S> Client<S> {
         backend: Option<&mut Backend<S>>,
         counted: (Time, &mut Counts),
     ) {
-        if let Some(next) = self.take_modifying().filter(|next| !next.sets_nothing()) {
+        if let Some(next) = (self.effects.take_modifying()).filter(|next| !next.sets_nothing()) {
             self.note_made(*next, backend, counted);
         }
     }
@@ -329,7 +329,7 @@ mod tests {
             clock,
             ..Modified::default()
         };
-        parts.client.plan_modifying(Some(Box::new(next)));
+        parts.client.effects.plan_modifying(Some(Box::new(next)));
         let counted = (NOW, &mut parts.counts);
         (parts.client).note_modified(Some(&mut parts.backend), counted);
         let mut flight = parts.backend.flight().iter();
@@ -372,7 +372,7 @@ mod tests {
     fn left_to_read(names: &[&str]) -> usize {
         let mut parts = Parts::bound();
         for name in names {
-            parts.client.plan_modifying(Some(Box::new(Modified {
+            parts.client.effects.plan_modifying(Some(Box::new(Modified {
                 names: vec![name.as_bytes().into()],
                 ..Modified::default()
             })));
@@ -381,7 +381,7 @@ mod tests {
         }
         let pinned = PinReason::Text(PinCause::UserVariable);
         let left = parts.client.modified.as_ref().map_or(0, |t| t.names.len());
-        assert_eq!(parts.client.is_pinned_for(pinned), left == 0);
+        assert_eq!(parts.client.pins.is_pinned_for(pinned), left == 0);
         left
     }
 

@@ -109,7 +109,7 @@ impl<S> ClientView<'_, S> {
             let sessions = backend.prepared.sessions().chain([&backend.session]);
             sessions.for_each(|session| add(&session.defaults));
         }
-        if let Some(prepared) = &self.client.prepared {
+        if let Some(prepared) = self.client.prepared.as_ref() {
             let held = prepared.held().iter().map(|held| &held.definition);
             held.for_each(|definition| add(&definition.session.defaults));
         }
@@ -131,7 +131,7 @@ impl<S> ClientView<'_, S> {
                 false => flags & !status::AUTOCOMMIT,
             }
         };
-        let in_trans = u16::from(client.is_begin_deferred()) * status::IN_TRANS;
+        let in_trans = u16::from(client.command.is_begin_deferred()) * status::IN_TRANS;
         // A transaction that the client's backend does not know of yet is one to the client.
         let mut flags = match self.backend.map(told) {
             Some(flags) if session.value(b"sql_mode").is_none() => return flags | in_trans,

@@ -96,7 +96,7 @@ impl GroupThreads {
         signals: Handle,
         before: Option<HandsOver>,
     ) -> Result<GroupThreads, String> {
-        let pairs = (0..shared.groups).map(|_| mailbox());
+        let pairs = (0..shared.groups()).map(|_| mailbox());
         let pairs: Result<Vec<_>, _> = pairs.collect();
         let pairs = pairs.map_err(|error| format!("cannot make a mailbox: {error}"))?;
         let (orders, mailboxes): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
@@ -139,7 +139,7 @@ impl GroupThreads {
                 before: before.clone(),
             });
         }
-        let (ready, started) = sync_channel(shared.groups);
+        let (ready, started) = sync_channel(shared.groups());
         for post in posts {
             let ready = ready.clone();
             std::thread::Builder::new()
@@ -153,10 +153,8 @@ impl GroupThreads {
                 })?;
         }
         drop(ready);
-        for _ in 0..shared.groups {
-            started
-                .recv()
-                .map_err(|_| "a group ended before it began")??;
+        for _ in 0..shared.groups() {
+            (started.recv()).map_err(|_| "a group ended before it began")??;
         }
         Ok(group_threads)
     }
@@ -193,7 +191,8 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     let questions = post.questions.clone();
     let (shared, first) = (post.shared.clone(), post.index == 0);
     if first {
-        shared.look_at_memory();
+        let max = shared.settings().memory_bytes_max;
+        shared.retained.memory.look(max);
     }
     let (index, progress) = (post.index, post.progress.clone());
     let (mut group, part, mailbox, (_presence, gate)) = match set_up(post) {
@@ -250,7 +249,8 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         turns.lengths.record(now.since(group.parts.net.now()));
         if now >= census_at + CENSUS_EVERY {
             if first {
-                shared.look_at_memory();
+                let max = shared.settings().memory_bytes_max;
+                shared.retained.memory.look(max);
             }
             // Who reads the last one holds it for a moment only: the next turn tries again.
             if published.put(group.parts.survey().view(turns.clone())) {

@@ -136,18 +136,13 @@ pub(crate) fn line_up<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     let Some(client) = parts.clients.get(key) else {
         return;
     };
-    let byte = client
-        .input()
-        .as_ref()
-        .and_then(|input| input.get(HEADER_LEN));
+    let byte = (client.input.bytes().as_ref()).and_then(|input| input.get(HEADER_LEN));
     let command = byte.and_then(|&byte| Command::from_byte(byte));
     if !command.is_some_and(is_answered_here)
         && !(parts.reading(key)).is_some_and(|reading| reading.leaves_writer())
-        && !parts
-            .alone(key)
-            .is_some_and(|alone| alone.may_need_no_backend())
+        && !(parts.alone(key)).is_some_and(|alone| alone.may_need_no_backend())
     {
-        let len = client.command_len();
+        let len = client.input.command_len();
         if checkout::wait_in_queue(parts, key, len) == Handled::Kept {
             return;
         }

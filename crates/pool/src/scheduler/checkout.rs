@@ -27,8 +27,7 @@ pub(crate) fn acquire<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Bac
         && parts.members().outdated(key).is_some()
         && parts.matching().front_of(pool).is_none()
     {
-        parts.members().move_on(key, pool);
-        pool = parts.clients.get(key)?.pool as usize;
+        pool = parts.members().move_on(key, pool);
     }
     let mut matching = parts.matching();
     let goes_first = matching.goes_before_slow(key);

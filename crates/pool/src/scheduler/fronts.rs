@@ -31,12 +31,12 @@ pub(crate) struct Front {
 
 /// Moments since which the front of each group's queues waits.
 #[derive(Debug)]
-pub struct Fronts(pub(crate) Box<[Front]>);
+pub(crate) struct Fronts(pub(crate) Box<[Front]>);
 
 impl Fronts {
     /// Fronts of this many groups, in none of which anybody waits.
     #[must_use]
-    pub fn new(groups: usize) -> Fronts {
+    pub(crate) fn new(groups: usize) -> Fronts {
         let nobody = || Front {
             since: AtomicU64::new(Time::NEVER.0),
             started: AtomicU64::new(0),

@@ -46,7 +46,7 @@ pub(crate) fn refuse_while_down<N: Net>(parts: &mut Parts<N>, pool: usize, laste
     }
     let why = entry.last_failure.clone();
     // Its return would not help them.
-    if let Some(why) = entry.key.outdated_password(&parts.shared.accounts) {
+    if let Some(why) = entry.key.outdated_password(&parts.shared.logins.accounts) {
         end_waiting(parts, pool, &why);
         return;
     }
@@ -107,7 +107,7 @@ pub(crate) fn give_up<N: Net>(parts: &mut Parts<N>, key: ClientId, refusal: &Ref
         parts.clients.note_end(key, refusal.name());
         return leaving::leave(parts, key);
     }
-    let len = client.command_len();
+    let len = client.input.command_len();
     client.drop_input(len);
     parts.return_to_idle(key);
 }

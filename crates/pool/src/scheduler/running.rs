@@ -17,7 +17,6 @@ use crate::group::tokens::BackendId;
 use crate::scheduler::fronts::Look;
 use reactor::{Slots, Time};
 use std::cell::Cell;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Statements that run in a group.
 #[derive(Debug, Default)]
@@ -32,7 +31,7 @@ impl Running {
     /// Backends of this group that may run statements at once, as far as clients without a backend
     /// go: none while the pool is paused.
     pub(crate) fn max(&self, shared: &Shared, settings: &Settings) -> usize {
-        match shared.paused.load(Relaxed) {
+        match shared.scheduling.is_paused() {
             true => 0,
             false => self.max_of_held(shared, settings),
         }

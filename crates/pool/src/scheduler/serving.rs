@@ -28,7 +28,7 @@ pub(crate) fn serve<N: Net>(parts: &mut Parts<N>) {
         return;
     };
     parts.waiters().pop(pool, waiting);
-    parts.shared.fronts.gets_on(parts.index, parts.net.now());
+    (parts.shared.scheduling.fronts).gets_on(parts.index, parts.net.now());
     match backend {
         Some(backend) => {
             grant(parts, waiting.client, backend);
@@ -68,12 +68,12 @@ pub(crate) fn take_followers<N: Net>(parts: &mut Parts<N>, backend_id: BackendId
         && let Some(place) = matching.place_for_waiting(waiting.client, backend_id)
     {
         parts.waiters().pop(pool, waiting);
-        parts.shared.fronts.gets_on(parts.index, parts.net.now());
+        (parts.shared.scheduling.fronts).gets_on(parts.index, parts.net.now());
         parts.waiters().forget(waiting.client);
         let Some(client) = parts.clients.get_mut(waiting.client) else {
             return;
         };
-        let Some(input) = client.take_input() else {
+        let Some(input) = client.input.take() else {
             return parts.clients.close_later(waiting.client);
         };
         let len = input.command_len();
@@ -88,7 +88,7 @@ pub(crate) fn take_followers<N: Net>(parts: &mut Parts<N>, backend_id: BackendId
             return;
         };
         if len < input.len() {
-            client.put_input(input);
+            client.input.put(Some(input));
             client.drop_input(len);
         } else {
             client.place.give_up();

@@ -63,10 +63,7 @@ impl<S> Waiters<'_, S> {
             return Entered::Gone;
         };
         let queue = client.queue(goes_before_slow, self.settings);
-        if let Some(refusal) = self
-            .waiting_count
-            .refusal(client, (queue, len), self.settings)
-        {
+        if let Some(refusal) = (self.waiting_count).refusal(client, (queue, len), self.settings) {
             client.pins.forget_plan();
             self.counts.refused += 1;
             return Entered::Refused(refusal);
@@ -144,7 +141,7 @@ impl<S> Waiters<'_, S> {
         }
         let input = |others| {
             let client = self.clients.get(queues.behind(queue, others)?)?;
-            client.input().map(|input| &**input)
+            client.input.bytes().map(|input| &**input)
         };
         if let Some(second) = input(1) {
             prefetch(second);
@@ -175,7 +172,7 @@ impl<S> Waiters<'_, S> {
         if client.is_logging_in() {
             client.place.keep();
         }
-        let (queue, len) = (client.place.queue(), client.command_len());
+        let (queue, len) = (client.place.queue(), client.input.command_len());
         self.put(key, queue, len);
     }
 
@@ -186,7 +183,7 @@ impl<S> Waiters<'_, S> {
     pub(crate) fn ask_priority(&mut self, key: ClientId, asked: Asked) -> Result<(), Refusal> {
         match (asked, self.clients.get_mut(key)) {
             (Asked::Priority(priority), Some(client)) => {
-                let limits = &self.settings.users[client.user()].limits;
+                let limits = &self.settings.users[client.identity.user()].limits;
                 client.place.priority = priority;
                 client.place.give_tickets(limits.high_prio_tickets);
                 Ok(())
@@ -201,7 +198,7 @@ impl<S> Waiters<'_, S> {
     pub(crate) fn count_for_limits(&self, on: bool) {
         for (_, client) in self.clients.iter() {
             if client.place.is_in_queue() {
-                self.settings.users[client.user()].count_waiting(on);
+                self.settings.users[client.identity.user()].count_waiting(on);
             }
         }
     }

@@ -70,7 +70,7 @@ impl WaitingCount {
         if bytes + len > settings.waiting_bytes_max {
             return Some(Refusal::QueueBytes { queue, bytes, len });
         }
-        let user = &settings.users[client.user()];
+        let user = &settings.users[client.identity.user()];
         let of_user = user.usage.waiting.load(Relaxed);
         let full = user.limits.waiting_max.is_some_and(|max| of_user >= max);
         full.then(|| Refusal::UserQueueFull {
@@ -90,7 +90,7 @@ impl WaitingCount {
         client.place.enter(queue, since, len);
         self.count += 1;
         self.bytes += client.place.bytes();
-        settings.users[client.user()].count_waiting(true);
+        settings.users[client.identity.user()].count_waiting(true);
     }
 
     /// Takes a client out of its queue, and of the count.
@@ -98,7 +98,7 @@ impl WaitingCount {
         client.place.leave();
         self.count -= 1;
         self.bytes -= client.place.bytes();
-        settings.users[client.user()].count_waiting(false);
+        settings.users[client.identity.user()].count_waiting(false);
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn find_names(shared: &Shared, connection: &mut Connection) -> Result
         names = settable(connection, &names)?;
     }
     names.sort_unstable();
-    shared.globals.name(names);
+    shared.watched.globals.name(names);
     Ok(())
 }
 
@@ -96,7 +96,7 @@ fn settable(connection: &mut Connection, names: &[Text]) -> Result<Vec<Text>, Pr
 
 /// Takes what the last look has found.
 pub(crate) fn take_globals<N: Net>(parts: &mut Parts<N>) {
-    let state = parts.shared.globals.lock();
+    let state = parts.shared.watched.globals.lock();
     let (now, before) = (state.now.clone(), state.before);
     drop(state);
     let others = now.init_connect() != parts.known.defaults.init_connect();

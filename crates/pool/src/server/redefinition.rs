@@ -14,13 +14,9 @@ use sql::classify::stored::fold_bare;
 /// Leaves the backends that stand in schemas which have been defined anew: they serve their
 /// clients until they are checked in, and nobody else.
 pub(crate) fn take_schemas<N: Net>(parts: &mut Parts<N>) {
-    let (count, names) = parts.shared.schemas_defined.since(parts.known.schemas_seen);
+    let (count, names) = (parts.shared.watched.schemas_defined).since(parts.known.schemas_seen);
     parts.known.schemas_seen = count;
-    let is_one = |schema: &Text| {
-        names
-            .as_ref()
-            .is_none_or(|n| n.contains(&fold_bare(schema)))
-    };
+    let is_one = |schema: &Text| (names.as_ref()).is_none_or(|n| n.contains(&fold_bare(schema)));
     // A statement that runs may have come to the schema before, and its answer says so later.
     let comes = |command: &InFlight| match command.owner.map(|owner| parts.clients.get(owner)) {
         Some(Some(client)) => {
@@ -79,7 +75,7 @@ mod tests {
             name: Some(b"shop"[..].into()),
             change: SchemaChange::Altered,
         };
-        group.parts.shared.schemas_defined.note(shop, true);
+        group.parts.shared.watched.schemas_defined.note(shop, true);
         take_schemas(&mut group.parts);
         assert!(group.parts.backends.get(idle).is_none());
         for (backend_id, is_for_others) in [(theirs, false), (apart, true), (elsewhere, true)] {

@@ -60,7 +60,7 @@ pub(crate) fn start(
     published: &[Arc<Published>],
     orders: &[Sender<Order>],
 ) -> Result<(), String> {
-    let Some(fleet) = &shared.fleet else {
+    let Some(fleet) = &shared.connections.fleet else {
         return Ok(());
     };
     let mut rounds = Rounds::new(shared, fleet, published, orders);
@@ -249,11 +249,7 @@ impl Rounds {
             }
             for (resource, count) in &plan.release {
                 let units = state.units.entry(*resource).or_default().withdraw(*count);
-                ops.extend(
-                    units
-                        .iter()
-                        .map(|unit| self.member.release(*resource, *unit)),
-                );
+                ops.extend((units.iter()).map(|unit| self.member.release(*resource, *unit)));
             }
             for (kill, end) in std::mem::take(&mut state.answers) {
                 ops.extend(answer_of(&end).map(|answer| self.member.answer(kill, answer)));
@@ -300,10 +296,7 @@ impl Rounds {
             && let Some((_, kill)) = state.kills.front()
             && self.member.kill(*kill)
         {
-            self.asker = state
-                .kills
-                .pop_front()
-                .map(|(asker, kill)| (asker, kill.id));
+            self.asker = (state.kills.pop_front()).map(|(asker, kill)| (asker, kill.id));
         }
     }
 
@@ -356,8 +349,8 @@ impl Rounds {
         };
         let all: usize = self.published.iter().map(count).sum();
         let limit = self.shared.backends_max(&settings);
-        let asked = (ALL, limit, all, self.shared.groups);
-        let accounts = self.shared.account_slots.shared_limits();
+        let asked = (ALL, limit, all, self.shared.groups());
+        let accounts = self.shared.connections.account_slots.shared_limits();
         let state = self.fleet.lock();
         let (mut needs, old) = (Vec::new(), std::mem::take(&mut self.demands));
         for (resource, limit, demand, floor) in std::iter::once(asked).chain(accounts) {
@@ -386,7 +379,7 @@ impl Rounds {
         };
         state.totals = state.units.iter().map(total).collect();
         self.shared.fit_fleet(state.totals.get(&ALL).copied());
-        if self.shared.account_slots.fit(&state.totals) {
+        if self.shared.connections.account_slots.fit(&state.totals) {
             self.shared.upstream.tell_groups();
         }
     }
@@ -457,7 +450,7 @@ mod tests {
     fn kills_that_wait_end_when_the_others_cannot_be_asked() {
         let shared = scripted::shared("[fleet]\nname = \"shop\"");
         let (shared, (orders, mailbox)) = (Arc::new(shared), reactor::mailbox().unwrap());
-        let fleet = shared.fleet.clone().unwrap();
+        let fleet = shared.connections.fleet.clone().unwrap();
         let mut rounds = Rounds::new(&shared, &fleet, &[], &[orders]);
         let (told, waits) = (ClientId::from_parts(1, 0), ClientId::from_parts(2, 0));
         let asker = |killer| Asker { group: 0, killer };

@@ -92,15 +92,13 @@ struct Reading {
 /// That the connection was lost, or what the server said.
 pub(crate) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
     connection.query(SETTINGS)?;
-    let number = shared.code_catalogue.looks();
+    let number = shared.watched.code_catalogue.looks();
     match look(&shared.settings(), &shared.server, connection) {
         Ok((found, besides, unseen)) => {
-            shared
-                .code_catalogue
-                .looked(number, (found, besides), unseen)
+            (shared.watched.code_catalogue).looked(number, (found, besides), unseen)
         }
         Err(error) if error.fault == Fault::TooLong => {
-            shared.code_catalogue.found_too_much(number, &error.why);
+            (shared.watched.code_catalogue).found_too_much(number, &error.why);
         }
         Err(error) => return Err(error),
     }
@@ -145,9 +143,7 @@ fn look(
         let grants = rows(connection, "SHOW GRANTS", 1)?;
         let schemata = rows(connection, &format!("{SCHEMATA}{OWN}"), 1)?;
         let schemata = schemata.iter().map(|row| row[0].to_vec());
-        dark = schemata
-            .filter(|schema| !shows_triggers(&grants, schema))
-            .collect();
+        dark = (schemata.filter(|schema| !shows_triggers(&grants, schema))).collect();
         reading.darken(&dark);
     } else {
         for row in rows(connection, &format!("{COLUMNS}{OWN}"), 4)? {

@@ -36,7 +36,6 @@ use crate::server::watched::accounts::{Facts, Question};
 use crate::server::watched::privileges::{COUNTERS as ACCOUNTS, Counted, Noted};
 use reactor::Time;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 use wire::errors::lacks_privilege;
@@ -120,7 +119,7 @@ impl Watcher {
         let begun = Time::now();
         let asked = loop {
             let asked = watcher.ask(shared);
-            let is_known = shared.globals.version() > 0;
+            let is_known = shared.watched.globals.version() > 0;
             if is_known || !succeeds || Time::now().since(begun) >= FIRST_MAX {
                 break asked;
             }
@@ -128,7 +127,7 @@ impl Watcher {
         };
         let told = asked.and_then(|asked| {
             watcher.counters = asked.code.transpose()?;
-            let _ = watcher.accounts.note(asked.accounts?, &shared.privileges);
+            let _ = (watcher.accounts).note(asked.accounts?, &shared.watched.privileges);
             asked.told
         });
         let followed = match &told {
@@ -158,7 +157,7 @@ impl Watcher {
             }
             _ => {}
         }
-        if shared.code_catalogue.is_on() {
+        if shared.watched.code_catalogue.is_on() {
             let looked = match &mut watcher.connection {
                 Some(connection) => look_at_code(shared, connection),
                 None => Err(ProbeError::passing("there is no connection")),
@@ -170,12 +169,12 @@ impl Watcher {
 
     /// Asks whenever it is time, on a thread of its own that ends with the process.
     pub(crate) fn keep_watching(mut self, shared: Arc<Shared>) {
-        let trigger = shared.watch_trigger.clone();
+        let trigger = shared.watched.trigger.clone();
         (shared.upstream).tell_watch(Box::new(move || trigger.fire_urgently()));
         self.open(&shared);
         let watch = move || {
             loop {
-                shared.watch_trigger.wait(EVERY);
+                shared.watched.trigger.wait(EVERY);
                 let turned = self.turn(&shared);
                 self.open(&shared);
                 if let (Ok(()), Some(connection)) = (&turned, &self.connection) {
@@ -188,10 +187,10 @@ impl Watcher {
                     Ok(()) => {}
                     Err(error) if error.is_unreached() => {
                         shared.upstream.answers_nobody(false);
-                        shared.watch_trigger.pause(AGAIN_AFTER);
-                        shared.watch_trigger.fire();
+                        shared.watched.trigger.pause(AGAIN_AFTER);
+                        shared.watched.trigger.fire();
                     }
-                    Err(_) => shared.watch_trigger.pause(EVERY),
+                    Err(_) => shared.watched.trigger.pause(EVERY),
                 }
             }
         };
@@ -221,9 +220,9 @@ impl Watcher {
             }
         }
         let asked = self.ask(shared)?;
-        let noted = self.accounts.note(asked.accounts?, &shared.privileges);
+        let noted = (self.accounts).note(asked.accounts?, &shared.watched.privileges);
         if noted == Noted::Flushed {
-            shared.accounts.forget_caches();
+            shared.logins.accounts.forget_caches();
         }
         let followed = self.follow_accounts(shared);
         self.say_accounts(
@@ -241,7 +240,7 @@ impl Watcher {
     fn tell_lock_waits(&mut self, shared: &Shared) {
         let is_mysql = shared.server.flavour.is_mysql();
         let connection = &mut self.connection;
-        (shared.lock_questions).answer(is_mysql, Time::now, |question| match connection {
+        (shared.watched.lock_questions).answer(is_mysql, Time::now, |question| match connection {
             Some(connection) => connection.query(question).map_err(|error| error.why),
             None => Err("the server cannot be asked".into()),
         });
@@ -291,7 +290,7 @@ impl Watcher {
     fn doubt_accounts(&self, shared: &Shared, asked: &Result<(), ProbeError>) {
         let may_log_in = shared.settings().has_server_accounts();
         if may_log_in && (asked.is_err() || self.accounts_failed) {
-            shared.privileges.count_up();
+            shared.watched.privileges.count_up();
         }
     }
 
@@ -316,17 +315,17 @@ impl Watcher {
         // There was none, or the server has closed it.
         let fresh = log_in_to_look(shared)?;
         // It may have been started again, and then knows no password.
-        shared.accounts.forget_caches();
+        shared.logins.accounts.forget_caches();
         self.ask_on(fresh, shared)
     }
 
     fn ask_on(&mut self, mut connection: Connection, shared: &Shared) -> Result<Asked, ProbeError> {
-        let named = match shared.globals.is_named() {
+        let named = match shared.watched.globals.is_named() {
             true => Ok(()),
             false => find_names(shared, &mut connection),
         };
-        let mut texts = vec![shared.globals.question(), ACCOUNTS.into()];
-        if shared.code_catalogue.is_on() {
+        let mut texts = vec![shared.watched.globals.question(), ACCOUNTS.into()];
+        if shared.watched.code_catalogue.is_on() {
             texts.push(COUNTERS.into());
         }
         let begun = Time::now();
@@ -335,12 +334,12 @@ impl Watcher {
         self.connection = Some(connection);
         let values = answers.next().unwrap_or(Ok(Vec::new()));
         let told = named.and_then(|()| {
-            let told = shared.globals.answered(begun, values?);
+            let told = shared.watched.globals.answered(begun, values?);
             let unread = || ProbeError::passing("the server did not tell its global values");
             told.ok_or_else(unread)
         });
         let told = told.map(|(connections, prepared)| {
-            shared.prepared_taken.store(prepared, Release);
+            shared.watched.set_prepared_taken(prepared);
             shared.fit_backends(connections);
         });
         Ok(Asked {
@@ -358,7 +357,7 @@ impl Watcher {
         let every = shared.settings().stored_code_refresh.unwrap_or(EVERY);
         self.due |= news || now.since(end) >= every;
         let rested = now.since(end) >= length * PAUSE;
-        let wanted = shared.code_catalogue.is_asked() || rested && self.due;
+        let wanted = shared.watched.code_catalogue.is_asked() || rested && self.due;
         if self.look.is_some() || !wanted || now < self.look_at {
             return;
         }
@@ -374,7 +373,7 @@ impl Watcher {
             });
             // Nobody hears it at the end of the process.
             let _ = ended.send(looked);
-            apart.watch_trigger.fire();
+            apart.watched.trigger.fire();
         };
         let thread = std::thread::Builder::new().name("look".into());
         match thread.spawn(taken) {
@@ -404,7 +403,7 @@ impl Watcher {
                         ),
                     );
                 }
-                shared.code_catalogue.ask();
+                shared.watched.code_catalogue.ask();
                 self.look_at = now + EVERY;
             }
         }
@@ -496,7 +495,7 @@ fn read_accounts(
         true => HostRules::MySql,
         false => HostRules::MariaDb,
     };
-    let old = shared.accounts.of_server();
+    let old = shared.logins.accounts.of_server();
     let user = |name: &str| settings.server_account(name).unwrap_or_default();
     let new = ServerAccounts::new(accounts, &old, user, rules);
     if old.len() == 0 {
@@ -505,7 +504,7 @@ fn read_accounts(
             format_args!("{} accounts of the server may log in", new.len()),
         );
     }
-    shared.accounts.set_of_server(new);
+    shared.logins.accounts.set_of_server(new);
     Ok(Some((facts, expires)))
 }
 

@@ -28,9 +28,15 @@ pub(crate) fn prepare_ahead<N: Net>(
     message: &[u8],
 ) -> Option<Handled> {
     let share = parts.shared.prepared_of_backend(&parts.settings);
-    let (client, backend) = (parts.clients.get(key)?, parts.backends.get(backend_id)?);
+    let (client, backend) = (parts.clients.get_mut(key)?, parts.backends.get(backend_id)?);
     if client.prepares_unread() {
-        return Some(read_back_ahead(parts, key, backend_id));
+        client.prepared.mark_read_back(true);
+        return Some(wait_for_property(
+            parts,
+            key,
+            backend_id,
+            Properties::COLLATION,
+        ));
     }
     if client.is_prepared_on(backend, message, &parts.shared.server) {
         return None;
@@ -38,18 +44,23 @@ pub(crate) fn prepare_ahead<N: Net>(
     if backend.prepared.is_full(share) {
         return Some(parts.answers().refuse_to_prepare(key));
     }
-    let definition = client.under_way()?.definition.clone();
+    let definition = client.prepared.under_way()?.definition.clone();
     let session = client.session_to_prepare_in(&definition.session, &mut parts.known.sessions);
     let Some(session) = session else {
         let refusal = Refusal::Prepared(Unprepared::NoSession);
         return Some(parts.answers().refuse_counted(key, &refusal));
     };
-    let client = parts.clients.get(key)?;
-    let same = Rc::ptr_eq(&parts.backends.get(backend_id)?.session, &session);
+    let same = Rc::ptr_eq(&backend.session, &session);
     let changed = client.last.pending.changed;
     if !same && changed.intersects(Properties::COLLATION) {
         // What the session is now must be known, or there would be no way back to it.
-        return Some(read_back_ahead(parts, key, backend_id));
+        client.prepared.mark_read_back(true);
+        return Some(wait_for_property(
+            parts,
+            key,
+            backend_id,
+            Properties::COLLATION,
+        ));
     }
     // How a text is read is no matter of user variables, and theirs may not be read back yet.
     // What it may do is judged when it is executed.
@@ -66,14 +77,6 @@ pub(crate) fn prepare_ahead<N: Net>(
     Some(sending::send_restore(parts, key, backend_id, &out))
 }
 
-/// Keeps a command until the session that it needs to be known has been read back.
-fn read_back_ahead<N: Net>(parts: &mut Parts<N>, key: ClientId, backend: BackendId) -> Handled {
-    if let Some(client) = parts.clients.get_mut(key) {
-        client.mark_read_back(true);
-    }
-    wait_for_property(parts, key, backend, Properties::COLLATION)
-}
-
 /// Keeps a client's command until this property of its session has been read back, which is
 /// asked for now if it is not under way.
 pub(crate) fn wait_for_property<N: Net>(
@@ -83,11 +86,9 @@ pub(crate) fn wait_for_property<N: Net>(
     property: Properties,
 ) -> Handled {
     let handled = sending::send_restore(parts, key, backend_id, b"");
-    let under_way = parts.backends.get(backend_id).is_some_and(|backend| {
-        let mut flight = backend.flight().iter();
-        flight.any(|command| command.reads(property))
-    });
-    if !under_way && let Some(mut pair) = parts.pair(key, backend_id) {
+    if let Some(mut pair) = parts.pair(key, backend_id)
+        && !(pair.backend.flight().iter()).any(|command| command.reads(property))
+    {
         let next = pair.read_back(property);
         endings::follow(parts, key, backend_id, next);
     }

@@ -122,14 +122,14 @@ impl<S> Client<S> {
         mysql: bool,
         counts: &mut Counts,
     ) {
-        let begun = self.is_begin_deferred();
+        let begun = self.command.is_begin_deferred();
         match edge {
             Some(Edge::Begin) => {
-                self.defer_begin();
+                self.command.defer_begin();
                 counts.transactions_deferred += 1;
             }
             Some(Edge::End) => {
-                self.allow_pipelining();
+                self.command.allow_pipelining();
                 match begun {
                     true => counts.transactions_unsent += 1,
                     false => counts.ends_spared += 1,
@@ -148,39 +148,6 @@ impl<S> Client<S> {
             false => self.last.answered_uncounted(0),
         }
     }
-
-    /// True if a transaction may begin and end for it alone.
-    fn may_begin_alone(&self) -> bool {
-        let session = &self.session;
-        let is_set = |name: &&[u8]| session.value(name).is_some_and(is_set);
-        self.backend().is_none()
-            && !self.is_held()
-            && self.modified.is_none()
-            && !self.is_interrupted()
-            // There BEGIN begins a block.
-            && !session.sql_mode_has("ORACLE")
-            && !IDLE_TIMEOUTS.iter().chain(&READ_ONLY).any(is_set)
-    }
-
-    /// True if its backend alone knows its LAST_INSERT_ID(), and nothing else of it.
-    fn owes_insert_id_alone(&self) -> bool {
-        let pending = &self.last.pending;
-        self.changed_properties() == Properties::INSERT_ID
-            && !(pending.warnings || pending.failed || self.is_held() || self.modified.is_some())
-            && !(self.last.has_conditions() || self.last.counts_unread())
-            && self.session.completes_plainly()
-    }
-
-    /// True if COMMIT and ROLLBACK do and report nothing, where no transaction is open for it.
-    fn ends_nothing(&self) -> bool {
-        let session = &self.session;
-        let autocommit = session.value(b"autocommit");
-        session.completes_plainly()
-            && matches!(autocommit, Some(b"ON" | b"1"))
-            // MySQL may report one with any COMMIT.
-            && !session.tracks_gtids()
-            && self.pending_changes().bytes().is_empty()
-    }
 }
 
 /// A client, and whether it may be answered without the server.
@@ -192,9 +159,44 @@ pub(crate) struct Alone<'a, S> {
 }
 
 impl<S> Alone<'_, S> {
-    /// True if a client stands so that a text that needs no server may be answered here.
+    /// True if a client stands so that a text that needs no server may be answered here, and a
+    /// transaction may begin and end for it alone.
     pub(crate) fn may_answer(&self) -> bool {
-        self.view.client.may_begin_alone()
+        let client = self.view.client;
+        let session = &client.session;
+        let is_set = |name: &&[u8]| session.value(name).is_some_and(is_set);
+        client.backend().is_none()
+            && !client.is_held()
+            && client.modified.is_none()
+            && !client.ended.is_interrupted()
+            // There BEGIN begins a block.
+            && !session.sql_mode_has("ORACLE")
+            && !IDLE_TIMEOUTS.iter().chain(&READ_ONLY).any(is_set)
+    }
+
+    /// True if the client's backend alone knows its LAST_INSERT_ID(), and nothing else of it.
+    fn owes_insert_id_alone(&self) -> bool {
+        let client = self.view.client;
+        let pending = &client.last.pending;
+        client.changed_properties() == Properties::INSERT_ID
+            && !(pending.warnings
+                || pending.failed
+                || client.is_held()
+                || client.modified.is_some())
+            && !(client.last.has_conditions() || client.last.counts_unread())
+            && client.session.completes_plainly()
+    }
+
+    /// True if COMMIT and ROLLBACK do and report nothing, where no transaction is open for it.
+    fn ends_nothing(&self) -> bool {
+        let client = self.view.client;
+        let session = &client.session;
+        let autocommit = session.value(b"autocommit");
+        session.completes_plainly()
+            && matches!(autocommit, Some(b"ON" | b"1"))
+            // MySQL may report one with any COMMIT.
+            && !session.tracks_gtids()
+            && client.pending_changes().bytes().is_empty()
     }
 
     /// The backend that is asked for LAST_INSERT_ID() in the same write as the COMMIT or ROLLBACK
@@ -203,7 +205,7 @@ impl<S> Alone<'_, S> {
     /// LAST_INSERT_ID(), which it does not change.
     pub(crate) fn asks_before_end(&self) -> bool {
         let client = self.view.client;
-        let Some(backend) = self.view.backend.filter(|_| client.owes_insert_id_alone()) else {
+        let Some(backend) = self.view.backend.filter(|_| self.owes_insert_id_alone()) else {
             return false;
         };
         let wanted = wanted_by(client, self.server);
@@ -227,7 +229,7 @@ impl<S> Alone<'_, S> {
         if tracks && (wanted.state || wanted.transactions.has_states()) {
             return None;
         }
-        let to = match (edge, client.is_begin_deferred()) {
+        let to = match (edge, client.command.is_begin_deferred()) {
             (Edge::Begin, false) => Some(Bound::Inside),
             // One ends and another one begins, which the server has a form of its own to say.
             (Edge::Begin, true) if bounds => return None,
@@ -235,7 +237,7 @@ impl<S> Alone<'_, S> {
             (Edge::End, true) if client.session.completes_plainly() => Some(Bound::Outside),
             (Edge::End, true) => return None,
             (Edge::End, false) if tracks && wanted.tells_of(STATEMENT_ID) => return None,
-            (Edge::End, false) if client.ends_nothing() => None,
+            (Edge::End, false) if self.ends_nothing() => None,
             (Edge::End, false) => return None,
         };
         let mut reports = Vec::new();
@@ -255,10 +257,10 @@ impl<S> Alone<'_, S> {
     /// True if a command that waits in the client's input may need no backend.
     pub(crate) fn may_need_no_backend(&self) -> bool {
         let client = self.view.client;
-        let Some(input) = client.input() else {
+        let Some(input) = client.input.bytes() else {
             return false;
         };
-        let message = &input[..client.command_len()];
+        let message = &input[..client.input.command_len()];
         let payload = message.get(HEADER_LEN..).unwrap_or_default();
         let Some((&byte, arguments)) = payload.split_first() else {
             return false;
@@ -283,7 +285,7 @@ impl<S> Alone<'_, S> {
     pub(crate) fn repeats_empty(&self) -> bool {
         let client = self.view.client;
         self.follows_empty()
-            && !client.is_begin_deferred()
+            && !client.command.is_begin_deferred()
             && client.last.fails_again(EMPTY_QUERY)
             && self.may_answer()
     }
@@ -292,7 +294,7 @@ impl<S> Alone<'_, S> {
     /// told nothing.
     pub(crate) fn sets_nothing(&self, sql: &[u8], mode: LexMode) -> bool {
         let client = self.view.client;
-        if !self.is_on || client.is_begin_deferred() {
+        if !self.is_on || client.command.is_begin_deferred() {
             return false;
         }
         let Some(all) = assignments(sql, mode) else {
@@ -316,9 +318,7 @@ impl<S> Alone<'_, S> {
             return false;
         }
         // A collation that is still to be asked is known when its backend is given free.
-        let unread = client
-            .changed_properties()
-            .intersects(Properties::COLLATION);
+        let unread = (client.changed_properties()).intersects(Properties::COLLATION);
         let described = |collation: &[u8]| match unread {
             true => None,
             false => server.results_by_name(collation),

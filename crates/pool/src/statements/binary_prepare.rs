@@ -99,7 +99,7 @@ impl<S> StatementCommands<'_, S> {
         client.pin_without_schema(&session, (sql, &class));
         client.touch_to_prepare(sql, mode, &class);
         let definition = (self.definitions).define(self.sessions, sql, &session, class);
-        let id = client.statements_made().wrapping_add(1);
+        let id = client.identity.statements_made.wrapping_add(1);
         let under_way = UnderWay::new(Command::StmtPrepare, id, definition);
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
@@ -151,7 +151,7 @@ impl<S> StatementCommands<'_, S> {
         let held = prepared.get(id).ok_or(CommandOutcome::Done)?;
         let definition = held.definition.clone();
         if held.overlong {
-            self.client.drop_long_data(id);
+            self.client.prepared.drop_long_data(id);
             let refusal = Refusal::Prepared(Unprepared::LongData);
             return Err(CommandOutcome::Refused(refusal));
         }
@@ -184,7 +184,7 @@ impl<S> StatementCommands<'_, S> {
             Ok(id) => id,
             Err(outcome) => return outcome,
         };
-        if self.client.goes_to_cursor(Command::StmtFetch, id) {
+        if self.client.prepared.goes_to_cursor(Command::StmtFetch, id) {
             return CommandOutcome::Sent(Statement::plain(Command::StmtFetch.reply()), None);
         }
         let end = if mysql { "." } else { "" };
@@ -198,8 +198,8 @@ impl<S> StatementCommands<'_, S> {
             Ok(id) => id,
             Err(outcome) => return outcome,
         };
-        self.client.drop_long_data(id);
-        if self.client.goes_to_cursor(Command::StmtReset, id) {
+        self.client.prepared.drop_long_data(id);
+        if self.client.prepared.goes_to_cursor(Command::StmtReset, id) {
             return CommandOutcome::Sent(Statement::plain(Command::StmtReset.reply()), None);
         }
         match self.server.flavour.is_mysql() {
@@ -214,15 +214,15 @@ impl<S> StatementCommands<'_, S> {
     pub(crate) fn close(&mut self, payload: &[u8]) -> Option<(BackendId, Rc<Definition>, u32)> {
         let client = &mut *self.client;
         let mysql = self.server.flavour.is_mysql();
-        let id = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))?;
-        client.drop_long_data(id);
+        let id = statement_id(payload).and_then(|id| client.prepared.statement_meant(id, mysql))?;
+        client.prepared.drop_long_data(id);
         let prepared = client.prepared.as_mut()?;
         let open = prepared.cursor_of(id).cloned();
         prepared.set_cursor(id, None);
         prepared.remove(id)?;
         prepared.count(&self.retained.statements);
         if prepared.is_empty() {
-            client.prepared = None;
+            *client.prepared = None;
         }
         Some((client.backend()?, open?, id))
     }
@@ -232,11 +232,11 @@ impl<S> StatementCommands<'_, S> {
     fn id_in(&self, payload: &[u8], command: Command) -> Result<u32, CommandOutcome> {
         let id = statement_id(payload).ok_or(CommandOutcome::Malformed)?;
         let server = self.server.flavour;
-        if let Some(meant) = self.client.statement_meant(id, server.is_mysql()) {
+        if let Some(meant) = self.client.prepared.statement_meant(id, server.is_mysql()) {
             return Ok(meant);
         }
         // A server looks at what the client has negotiated before it looks for the statement.
-        let bulk = u32::from(self.client.extended()) & EXTENDED_BULK != 0;
+        let bulk = u32::from(self.client.identity.extended) & EXTENDED_BULK != 0;
         if command == Command::StmtBulkExecute && !bulk {
             let words = "This command is not supported in the prepared statement protocol yet";
             return Err(CommandOutcome::Raised(
@@ -410,16 +410,16 @@ mod tests {
     #[test]
     fn a_statement_is_prepared_under_the_next_number() {
         let mut bench = Bench::new();
-        bench.client.note_statement_made(6);
+        bench.client.identity.statements_made = 6;
         let outcome = bench.prepare("SELECT 1");
         assert!(
             matches!(outcome, CommandOutcome::Sent(_, None)),
             "{outcome:?}"
         );
-        let under_way = bench.client.under_way().unwrap();
+        let under_way = bench.client.prepared.under_way().unwrap();
         assert_eq!((under_way.id, under_way.command), (7, Command::StmtPrepare));
         // The client's own number stands in the text that the server gets.
-        bench.client.set_id(1234);
+        bench.client.identity.set_id(1234);
         let CommandOutcome::Sent(_, Some(instead)) = bench.prepare("SELECT CONNECTION_ID()") else {
             panic!("another text is sent");
         };

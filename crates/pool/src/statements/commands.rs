@@ -29,7 +29,7 @@ use wire::command::Command;
 
 /// Handles a command of a client that is idle.
 pub(crate) fn on_command<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8]) -> Handled {
-    parts.known.rules.renew(&parts.shared.rules);
+    parts.known.rules.renew(&parts.shared.scheduling.rules);
     let is_logged = parts.settings.statement_log != StatementLog::Off;
     if !is_logged && parts.known.rules.is_empty() {
         return carry_out(parts, key, message);
@@ -41,7 +41,7 @@ pub(crate) fn on_command<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &
     if let Some(client) = parts.clients.get_mut(key)
         && client.state() == ClientState::Idle
     {
-        client.set_slot(None);
+        client.effects.set_slot(None);
     }
     if is_logged && handled == Handled::Used {
         parts.logs().answered_here(key, message);
@@ -63,7 +63,7 @@ fn carry_out<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8]) -> Han
         return Handled::Used;
     };
     client.begin_command();
-    let has_lost_transaction = client.has_lost_transaction();
+    let has_lost_transaction = client.ended.has_lost_transaction();
     let awaits_answers = client.modified.as_ref().is_some_and(|t| t.is_awaited());
     let joined = parts.client_side.current_input.joined(message);
     let payload = match &joined {

@@ -8,8 +8,9 @@
 //! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
 //! left nothing there.
 
+use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, InFlight, Reports, abandoned, abort, losses};
-use crate::client::ClientState;
+use crate::client::{Client, ClientState};
 use crate::group::parts::Parts;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
@@ -21,18 +22,72 @@ use reactor::Net;
 use session::last_gtid::may_have_written;
 use session::own_writes::OwnWrites;
 use session::reply_summary::ReplySummary;
+use session::statement::Statement;
 use wire::errors::refuses_writes;
 
 /// Resumes a client that has waited for its own backend, and keeps it.
 pub(crate) fn resume<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     let backend = parts.backends.get(backend_id);
-    let backend = backend.filter(|backend| backend.flight().is_empty());
-    if let Some(owner) = backend.and_then(Backend::client)
-        && let Some(client) = parts.clients.get(owner)
+    if let Some(backend) = backend.filter(|backend| backend.flight().is_empty())
+        && let Some(owner) = backend.client()
+        && let Some(client) = backend.client_in(&parts.clients)
         && client.state() == ClientState::Waiting
         && !client.place.is_in_queue()
     {
         parts.return_to_idle(owner);
+    }
+}
+
+/// State of a backend at the end of a client's statement.
+pub(crate) struct Done {
+    /// The client, if it is still there, and what it has run.
+    served: Option<Served>,
+    /// True if the statement has changed the session.
+    dirty: bool,
+    /// True if nothing is in flight behind it.
+    alone: bool,
+    /// True if it may have prepared or closed something.
+    prepares: bool,
+}
+
+/// A client whose statement has been answered.
+#[derive(Clone, Copy)]
+struct Served {
+    owner: ClientId,
+    pool: usize,
+    /// Place of its figures.
+    place: u16,
+    statement: Statement,
+}
+
+/// Notes the end of a statement of this client with its backend, which goes to the next in flight.
+pub(crate) fn note_done<S>(
+    backend: &mut Backend<S>,
+    client: Option<&Client<S>>,
+    pools: &BackendPools,
+    command: &InFlight,
+    summary: &ReplySummary,
+) -> Done {
+    backend.note_served();
+    let statement = client.map(|client| &client.statement);
+    backend.note_savepoint(statement, summary.error.is_none());
+    let has_prepared = client.is_some_and(|client| client.prepared.is_some());
+    // What a client that keeps the backend has left there is no change by a reply of nobody.
+    let dirty = match backend.client() {
+        Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
+        _ => backend.has_changed(summary),
+    };
+    backend.pass_on();
+    Done {
+        served: command.owner.zip(client).map(|(owner, client)| Served {
+            owner,
+            pool: client.pool as usize,
+            place: client.figures_place(pools),
+            statement: client.statement,
+        }),
+        dirty,
+        alone: backend.flight().is_empty(),
+        prepares: has_prepared || backend.prepared.preparing.is_some(),
     }
 }
 
@@ -42,34 +97,25 @@ pub(crate) fn statement_done<N: Net>(
     backend_id: BackendId,
     command: &InFlight,
     summary: &ReplySummary,
+    done: Done,
 ) {
     parts.observed.counts.statements += 1;
-    let Some(backend) = parts.backends.get_mut(backend_id) else {
-        return;
-    };
-    backend.note_served();
-    let client = command.owner.and_then(|owner| parts.clients.get(owner));
-    let statement = client.map(|client| &client.statement);
-    backend.note_savepoint(statement, summary.error.is_none());
-    let has_prepared = client.is_some_and(|client| client.prepared.is_some());
-    let prepares = has_prepared || backend.prepared.preparing.is_some();
-    let owner = command.owner.filter(|_| client.is_some());
-    // What a client that keeps the backend has left there is no change by a reply of nobody.
-    let dirty = match backend.client() {
-        Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
-        _ => backend.has_changed(summary),
-    };
-    backend.pass_on();
-    let alone = backend.flight().is_empty();
+    let Done {
+        served,
+        dirty,
+        alone,
+        prepares,
+    } = done;
     let ending = command.ending(summary, dirty, parts.net.now());
     parts.known.digests.learn(command.session_digest, ending);
     if prepares {
         note_prepared(parts, backend_id, command, summary);
     }
-    let Some(owner) = owner else {
+    let Some(served) = served else {
         return statement_of_nobody(parts, backend_id, summary, dirty);
     };
-    note_service(parts, owner, backend_id, command, summary);
+    note_service(parts, served, backend_id, command, summary);
+    let owner = served.owner;
     if !alone && dirty {
         abort::abort_followers(parts, backend_id, Some(owner));
     }
@@ -84,9 +130,7 @@ pub(crate) fn statement_done<N: Net>(
     if let Err(why) = noted {
         // The client has had its answer, and its session is on the backend alone: it is closed
         // without another word.
-        let _ = pair
-            .client
-            .change_state(ClientState::Idle, pair.context.now);
+        let _ = (pair.client).change_state(ClientState::Idle, pair.context.now);
         parts.clients.close_later(owner);
         return losses::lose(parts, backend_id, why);
     }
@@ -101,7 +145,7 @@ pub(crate) fn statement_done<N: Net>(
         return;
     }
     // What it sends next may be here already.
-    if parts.shared.schemas_defined.count() != parts.known.schemas_seen {
+    if parts.shared.watched.schemas_defined.count() != parts.known.schemas_seen {
         redefinition::take_schemas(parts);
     }
     settle(parts, backend_id);
@@ -125,9 +169,7 @@ fn note_prepared<N: Net>(
     let (preparing, mut closed) = backend
         .take_prepared(summary, &mut parts.known.definitions)
         .unzip();
-    let pair = command
-        .owner
-        .and_then(|owner| parts.pair(owner, backend_id));
+    let pair = (command.owner).and_then(|owner| parts.pair(owner, backend_id));
     let left = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
     closed.get_or_insert_default().extend(left);
     if let Some(ids) = closed.filter(|ids| !ids.is_empty()) {
@@ -140,28 +182,26 @@ fn note_prepared<N: Net>(
 /// Measures how long a statement of a client took, and counts how it ended.
 fn note_service<N: Net>(
     parts: &mut Parts<N>,
-    owner: ClientId,
+    served: Served,
     backend: BackendId,
     command: &InFlight,
     summary: &ReplySummary,
 ) {
-    let Some(client) = parts.clients.get(owner) else {
-        return;
-    };
+    let Served {
+        owner,
+        pool,
+        place,
+        statement,
+    } = served;
     let service = parts.net.now().since(command.sent);
     let failed = summary.error.is_some();
-    let (place, pool) = (
-        client.figures_place(&parts.backend_pools),
-        client.pool as usize,
-    );
-    let statement = client.statement;
     parts.observed.figures.answered(place, service, failed);
     let rows = command.reply.reply().rows();
-    let digest = client.statement.digest;
+    let digest = statement.digest;
     (parts.observed.figures.digests).answered(digest, service, failed, rows);
     (parts.client_side.slow_readers).statement_ended(backend, digest, owner);
     if let Some((number, words)) = &summary.error {
-        parts.shared.errors.count(*number);
+        parts.shared.records.errors.count(*number);
         if let Some(cluster) = &parts.shared.cluster
             && !parts.backend_pools.is_reader(pool)
         {
@@ -198,8 +238,7 @@ fn statement_of_nobody<N: Net>(
     if !backend.flight().is_empty() {
         return parts.work.tasks.add(Task::Pipeline(backend_id));
     }
-    let owner = backend.client();
-    if owner.is_some_and(|owner| parts.clients.get(owner).is_some()) {
+    if backend.client_in(&parts.clients).is_some() {
         return parts.work.tasks.add(Task::Settle(backend_id));
     }
     let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
@@ -243,7 +282,7 @@ pub(crate) fn follow<N: Net>(
         Next::GoOn => {
             // What was read back for the sake of its execution is there.
             let client = parts.clients.get_mut(owner);
-            if client.is_some_and(|client| client.mark_read_back(false)) {
+            if client.is_some_and(|client| client.prepared.mark_read_back(false)) {
                 parts.return_to_idle(owner);
             }
             parts.work.tasks.add(Task::Settle(backend));
@@ -281,9 +320,12 @@ mod tests {
 
     /// Takes the oldest reply of a backend as complete.
     fn answered(group: &mut Group<Scripted>, backend_id: BackendId, summary: &ReplySummary) {
-        let backend = group.parts.backends.get_mut(backend_id).unwrap();
+        let parts = &mut group.parts;
+        let backend = parts.backends.get_mut(backend_id).unwrap();
         let command = backend.take_answered().unwrap();
-        statement_done(&mut group.parts, backend_id, &command, summary);
+        let client = command.owner.and_then(|owner| parts.clients.get(owner));
+        let done = note_done(backend, client, &parts.backend_pools, &command, summary);
+        statement_done(parts, backend_id, &command, summary, done);
     }
 
     #[test]
@@ -320,7 +362,7 @@ mod tests {
                     .parts
                     .clients
                     .get(key)
-                    .is_none_or(|client| client.is_closing())
+                    .is_none_or(|client| client.ended.is_closing())
             );
         }
     }
@@ -332,7 +374,7 @@ mod tests {
         abort::abort_followers(&mut group.parts, backend, None);
         group.parts.closer().retire(backend);
         let client = group.parts.clients.get(key).unwrap();
-        assert_eq!((client.is_closing(), client.backend()), (false, None));
+        assert_eq!((client.ended.is_closing(), client.backend()), (false, None));
     }
 
     #[test]
@@ -387,9 +429,13 @@ mod tests {
             changes: vec![0, 9],
             ..ReplySummary::default()
         };
-        statement_done(&mut group.parts, backend, &command, &cut_short);
+        let parts = &mut group.parts;
+        let on = parts.backends.get_mut(backend).unwrap();
+        let client = parts.clients.get(key);
+        let done = note_done(on, client, &parts.backend_pools, &command, &cut_short);
+        statement_done(parts, backend, &command, &cut_short, done);
         assert!(group.parts.backends.get(backend).is_none());
-        assert!(group.parts.clients.get(key).unwrap().is_closing());
+        assert!(group.parts.clients.get(key).unwrap().ended.is_closing());
         assert_eq!(
             group.parts.net.written, b"\x01\0\0\0\x01",
             "the backend's COM_QUIT"

@@ -90,7 +90,7 @@ impl<S> Client<S> {
             info: ok.info,
             changes: &changes,
         };
-        put_short(out, self.seq(), |out| {
+        put_short(out, self.identity.seq, |out| {
             if ok.first == OK || modern {
                 packet.put(out, ok.first, tracks);
             } else {
@@ -123,7 +123,7 @@ mod tests {
     fn client(capabilities: u32) -> Client<()> {
         let mut client = Client::of_tests(Time(1), Rc::default());
         client.capabilities = capabilities;
-        client.set_seq(1);
+        client.identity.seq = 1;
         client
     }
 

@@ -25,16 +25,6 @@ use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::sync::Arc;
 
 impl<S> Client<S> {
-    /// True if it is pinned, for whatever reason.
-    pub(crate) fn is_pinned(&self) -> bool {
-        self.pins.is_pinned()
-    }
-
-    /// True if this is among its reasons, or among those that its command may give it.
-    pub(crate) fn is_pinned_for(&self, reason: PinReason) -> bool {
-        self.pins.is_pinned_for(reason)
-    }
-
     /// Plans that it is pinned for this, from the moment that the statement is sent.
     pub(crate) fn pin_by(&mut self, reason: PinReason, sql: &[u8]) {
         self.pins.plan(sql).reasons.push(reason);
@@ -53,16 +43,13 @@ impl<S> Client<S> {
         if !guards.is_empty() {
             self.pins.plan(sql).guards = guards;
         }
-        self.plan_modifying(effects.modifying);
+        self.effects.plan_modifying(effects.modifying);
     }
 
     /// True if nothing pins it but what may have ended unnoticed.
     pub(crate) fn may_have_ended(&self) -> bool {
         let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
-        let fresh = self
-            .modified
-            .as_ref()
-            .is_some_and(|modified| modified.fresh);
+        let fresh = (self.modified.as_ref()).is_some_and(|modified| modified.fresh);
         !cursor && self.pins.may_have_ended(fresh)
     }
 }
@@ -129,7 +116,7 @@ pub(crate) fn guards(
             let shared = shared.clone();
             guards.push(Box::new(Coming { shared, number }));
         }
-        seen.renew(&shared.code_catalogue);
+        seen.renew(&shared.watched.code_catalogue);
     }
     if found.changes_watched {
         guards.push(Box::new(Changing(shared.clone())));
@@ -215,7 +202,7 @@ impl<S> Planning<'_, S> {
         // A temporary table that is altered is recreated, which is reported as if it were another.
         let own_table = PinReason::Text(tables);
         let alters = found.verb == Verb::Ddl && !found.multi;
-        let alters = alters && self.client.is_pinned_for(own_table);
+        let alters = alters && self.client.pins.is_pinned_for(own_table);
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
         let changes_own = alters
             || found.causes.contains(tables)

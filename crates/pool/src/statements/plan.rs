@@ -363,9 +363,7 @@ impl<S> Judging<'_, S> {
         let known = self.code.knows(text, &definition.session);
         let class = class_with(&definition.class, known);
         let goes = self.goes_back_for(&definition.class);
-        let mut back = goes
-            .then(|| self.last_backend(&definition.class, text))
-            .flatten();
+        let mut back = (goes.then(|| self.last_backend(&definition.class, text))).flatten();
         let bound = self.is_bound(back);
         let asks = class.reads.intersects(client.reads_elsewhere(bound));
         if asks && !hides_reads(&class) {
@@ -431,7 +429,7 @@ impl<S> Judging<'_, S> {
         if may_pipeline || self.digests {
             statement.digest = definition.digest(text.mode);
         }
-        let is_whole = self.client().executes_whole(command, id);
+        let is_whole = self.client().prepared.executes_whole(command, id);
         if may_pipeline && is_whole {
             statement.pipelinable = Pipelinable::Execution;
         }

@@ -118,6 +118,7 @@ fn on_execute<N: Net>(
     let Some(mut commands) = parts.statement_commands(key) else {
         return Handled::Used;
     };
+    let capabilities = commands.client.capabilities;
     let Chosen {
         id,
         definition,
@@ -126,11 +127,10 @@ fn on_execute<N: Net>(
         Ok(chosen) => chosen,
         Err(outcome) => return follow_outcome(parts, key, message, outcome),
     };
-    let capabilities = parts.clients.get(key).map_or(0, |c| c.capabilities);
     let mode = (parts.shared.server).lex_mode(&definition.session, capabilities);
     if let Some(handled) = start::keep_rules(parts, key, || definition.digest(mode)) {
         if let Some(client) = parts.clients.get_mut(key) {
-            client.drop_long_data(id);
+            client.prepared.drop_long_data(id);
         }
         return handled;
     }
@@ -141,7 +141,7 @@ fn on_execute<N: Net>(
     let Some(client) = parts.clients.get(key) else {
         return Handled::Used;
     };
-    parts.known.code_seen.renew(&parts.shared.code_catalogue);
+    (parts.known.code_seen).renew(&parts.shared.watched.code_catalogue);
     let text = client.prepared_text(&definition, &parts.shared.server);
     let guards = guards(text, &mut parts.known.code_seen, &parts.shared);
     let execution = Execution {

@@ -5,7 +5,7 @@
 //! the plan says is done here, in one match; a command that a backend is to run is started
 //! (`start.rs: start`), perhaps with another text in its place.
 
-use crate::client::{Client, ClientState, Handled};
+use crate::client::{Client, ClientState, Handled, attributes};
 use crate::cluster::routing;
 use crate::group::parts::Parts;
 use crate::group::tokens::{BackendId, ClientId};
@@ -46,11 +46,11 @@ pub(crate) fn on_query<N: Net>(
     message: &[u8],
     arguments: &[u8],
 ) -> Handled {
-    parts.known.code_seen.renew(&parts.shared.code_catalogue);
+    (parts.known.code_seen).renew(&parts.shared.watched.code_catalogue);
     let Some(client) = parts.clients.get(key) else {
         return Handled::Used;
     };
-    let Ok(sql) = client.text_in(arguments) else {
+    let Ok(sql) = attributes::text_in(client.capabilities, arguments) else {
         parts.answers().malformed(key);
         return Handled::Used;
     };
@@ -146,7 +146,7 @@ pub(crate) fn carry_out_plan<N: Net>(
             if let Judged::Execution(_, id, _) = judged
                 && let Some(client) = parts.clients.get_mut(key)
             {
-                client.drop_long_data(id);
+                client.prepared.drop_long_data(id);
             }
             parts.answers().refuse_counted(key, &refusal)
         }
@@ -238,7 +238,7 @@ fn run<N: Net>(
     let Some(client) = parts.clients.get_mut(key) else {
         return Handled::Used;
     };
-    client.plan_retracking(plan.retracking);
+    client.effects.plan_retracking(plan.retracking);
     let (digest, now) = (plan.statement.digest, parts.net.now());
     let message = match judged {
         Judged::Text(text) => {
@@ -247,7 +247,9 @@ fn run<N: Net>(
                 (parts.observed.figures.digests).note(digest, (text.sql, text.mode), now);
             }
             match plan.instead {
-                Some(instead) => Cow::Owned(client.reworded(message, &instead)),
+                Some(instead) => {
+                    Cow::Owned(attributes::reworded(client.capabilities, message, &instead))
+                }
                 None => Cow::Borrowed(message),
             }
         }

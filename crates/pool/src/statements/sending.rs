@@ -37,55 +37,39 @@ pub(crate) fn send_statement<N: Net>(
     message: &[u8],
     prefix: &Prefix,
 ) {
-    let runs = *prefix == Prefix::CannotFail;
-    let Some((mut command, waited)) = note_sent(parts, (key, backend_id), message, runs) else {
+    let Some((waited, executes)) = note_sent(parts, (key, backend_id), message, prefix) else {
         return;
     };
     if parts.settings.logs_statements() {
-        parts.logs().note((key, backend_id), message, waited);
-    }
-    let (Some(client), Some(backend)) = (
-        parts.clients.get_mut(key),
-        parts.backends.get_mut(backend_id),
-    ) else {
-        return;
-    };
-    if let Prefix::Joined(joined) = prefix {
-        backend.expect_joined(key, joined);
-        command.reply = command.reply.behind();
-    }
-    backend.expect(command);
-    parts.server_side.running.begins(backend, command.sent);
-    if parts.shared.server.flavour.is_mysql() {
-        backend.note_typing(key, &client.session);
-    }
-    match client.statement.code {
-        Code::None => {}
-        Code::Unread => parts.observed.counts.code_unread += 1,
-        Code::Known => parts.observed.counts.code_known += 1,
-    }
-    if runs && client.modifying().is_some() {
-        client.note_modified(Some(backend), (command.sent, &mut parts.observed.counts));
+        parts.logs().note(key, message, waited);
     }
     match prefix {
-        Prefix::Joined(joined) => {
-            backend.put_joined(message, joined);
-            parts.backend_writer().send(backend_id, b"");
+        Prefix::Joined(_) => parts.backend_writer().send(backend_id, b""),
+        _ if !executes => parts.backend_writer().send_message(backend_id, message),
+        // In the words that the backend knows.
+        _ => {
+            let share = parts.shared.prepared_of_backend(&parts.settings);
+            if let Some(mut pair) = parts.pair(key, backend_id)
+                && let Some(prepared) = pair.client.prepared.as_mut()
+                && let Some(under_way) = prepared.under_way.take()
+            {
+                let out = pair.put_prepared(under_way, message, share);
+                parts.backend_writer().send(backend_id, &out);
+            }
         }
-        _ => send_command(parts, key, backend_id, message),
     }
 }
 
-/// Notes that a client's statement runs, with what it is pinned for where that is certain
-/// (`runs`), and whether others may be pipelined behind it. Returns its place among those in
-/// flight, and its wait; `None` where it does not go out.
+/// Notes that a client's statement runs, with what it is pinned for where that is certain,
+/// and whether others may be pipelined behind it. Returns its wait, and whether it is an execution;
+/// `None` where it does not go out.
 fn note_sent<N: Net>(
     parts: &mut Parts<N>,
     (key, backend_id): (ClientId, BackendId),
     message: &[u8],
-    runs: bool,
-) -> Option<(InFlight, Duration)> {
-    let now = parts.net.now();
+    prefix: &Prefix,
+) -> Option<(Duration, bool)> {
+    let (now, runs) = (parts.net.now(), *prefix == Prefix::CannotFail);
     let (client, backend) = (
         parts.clients.get_mut(key)?,
         parts.backends.get_mut(backend_id)?,
@@ -119,7 +103,7 @@ fn note_sent<N: Net>(
         true => backend.keep_for_followers(message),
         false => 0,
     };
-    let command = InFlight {
+    let mut command = InFlight {
         owner: Some(key),
         purpose: Purpose::Statement,
         reply: client.reply_to(message, backend),
@@ -130,23 +114,23 @@ fn note_sent<N: Net>(
         left: None,
         kept,
     };
-    Some((command, waited))
-}
-
-/// Sends a client's command to its backend, in the words that the backend knows.
-pub(crate) fn send_command<N: Net>(
-    parts: &mut Parts<N>,
-    key: ClientId,
-    backend: BackendId,
-    message: &[u8],
-) {
-    let prepared = (parts.clients.get_mut(key)).and_then(|client| client.prepared.as_mut());
-    let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.take()) else {
-        return parts.backend_writer().send_message(backend, message);
-    };
-    let share = parts.shared.prepared_of_backend(&parts.settings);
-    if let Some(mut pair) = parts.pair(key, backend) {
-        let out = pair.put_prepared(under_way, message, share);
-        parts.backend_writer().send(backend, &out);
+    if let Prefix::Joined(joined) = prefix {
+        backend.expect_joined(key, joined);
+        command.reply = command.reply.behind();
+        backend.put_joined(message, joined);
     }
+    backend.expect(command);
+    parts.server_side.running.begins(backend, now);
+    if parts.shared.server.flavour.is_mysql() {
+        backend.note_typing(key, &client.session);
+    }
+    match client.statement.code {
+        Code::None => {}
+        Code::Unread => parts.observed.counts.code_unread += 1,
+        Code::Known => parts.observed.counts.code_known += 1,
+    }
+    if runs && client.effects.modifying().is_some() {
+        client.note_modified(Some(backend), (now, &mut parts.observed.counts));
+    }
+    Some((waited, client.prepared.under_way().is_some()))
 }

@@ -32,7 +32,7 @@ pub(crate) fn keep_rules<N: Net>(
     let client = parts.clients.get_mut(key)?;
     match admit(&parts.known.rules, digest, parts.net.now()) {
         Ok(slot) => {
-            client.set_slot(slot);
+            client.effects.set_slot(slot);
             None
         }
         Err(refusal) => {
@@ -54,7 +54,7 @@ pub(crate) fn start<N: Net>(
     let Some(client) = parts.clients.get_mut(key) else {
         return Handled::Used;
     };
-    if client.take_interruption() {
+    if client.ended.take_interruption() {
         client.last.lose_conditions();
         parts.answers().refuse(key, &Refusal::Interrupted);
         return Handled::Used;
@@ -77,10 +77,10 @@ pub(crate) fn start<N: Net>(
             parts.answers().refuse_counted(key, &silence(lasted));
             return Handled::Used;
         }
-        if parts.matching().waits_for_read_back(key, backend) {
+        if parts.matching().waits_for_read_back(key) {
             return parts.waiters().wait_outside(key);
         }
-        if parts.matching().waits_with_backend(key, backend) {
+        if parts.matching().waits_with_backend(key) {
             return checkout::wait_in_queue(parts, key, message.len());
         }
         return begin(parts, key, backend, message);
@@ -138,7 +138,7 @@ pub(crate) fn begin<N: Net>(
     if parts.shared.cluster.is_some() {
         parts.readers().put_catch_up(key, backend_id, &mut out);
     }
-    let text_here_max = parts.shared.text_here_max;
+    let text_here_max = parts.shared.lengths.text_here;
     let pair = parts.pair(key, backend_id);
     let prefix = pair.map(|mut pair| pair.put_prefix(message, text_here_max, &mut out));
     let result = match prefix {

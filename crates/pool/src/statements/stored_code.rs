@@ -58,7 +58,7 @@ impl<'a> CodeSeen<'a> {
     /// Knowledge of a group that has `seen` so much of it.
     pub(crate) fn of(shared: &'a Shared, seen: &'a Seen) -> CodeSeen<'a> {
         CodeSeen {
-            catalogue: &shared.code_catalogue,
+            catalogue: &shared.watched.code_catalogue,
             sql_mode: &shared.server.sql_mode,
             seen,
         }

@@ -60,18 +60,18 @@ impl Arrived {
     /// Why not.
     pub(crate) fn fits(&self, place: &Place<'_>) -> Result<(), NotHere> {
         let shared = place.shared;
-        let offered = shared.offered | cap::COMPRESS | cap::ZSTD;
-        if place.clients >= shared.clients_per_group {
+        let offered = shared.logins.offered | cap::COMPRESS | cap::ZSTD;
+        if place.clients >= shared.clients_per_group() {
             return Err("the group has as many clients as it may have".into());
         }
-        if shared.clients.load(Relaxed) >= place.settings.clients_max {
+        if shared.clients() >= place.settings.clients_max {
             return Err("there are as many clients as there may be (clients_max)".into());
         }
-        if shared.is_memory_full.load(Relaxed) {
+        if shared.retained.memory.is_short() {
             return Err("no memory is left for more clients".into());
         }
         if self.capabilities & !offered != 0
-            || u32::from(self.carried.extended) & !shared.extended != 0
+            || u32::from(self.carried.extended) & !shared.logins.extended != 0
         {
             return Err("it has agreed on capabilities that are not offered here".into());
         }
@@ -107,7 +107,7 @@ impl Arrived {
                     host: there.host.clone(),
                     ..Counted::default()
                 };
-                let all = shared.accounts.of_server();
+                let all = shared.logins.accounts.of_server();
                 let account = all.of(&counted);
                 let account = account.ok_or("its account is not known here")?;
                 learn_again(account, &there.credential);
@@ -135,14 +135,14 @@ impl Arrived {
         }
         transport.set_compression(self.compression.take());
         let mut client = Client::moving(transport, now, session);
-        client.take_carried(self.carried);
+        client.identity.take_carried(self.carried);
         client.capabilities = self.capabilities;
         client.place.priority = self.priority;
         client.last = std::mem::take(&mut self.last);
         *client.pending_changes_mut() = std::mem::take(&mut self.pending_changes);
         client.keep_input(&self.input);
         if self.begin_deferred {
-            client.defer_begin();
+            client.command.defer_begin();
         }
         client.place.arrival = Arrival::at(self.connected);
         client
@@ -222,7 +222,7 @@ mod tests {
         let settings = shared.settings();
         let here = place(&shared, &settings);
         let full = Place {
-            clients: shared.clients_per_group,
+            clients: shared.clients_per_group(),
             ..here
         };
         assert!(
@@ -230,15 +230,15 @@ mod tests {
                 .fits(&full)
                 .is_err_and(|why| why.contains("group"))
         );
-        shared.clients.store(5, Relaxed);
+        (0..5).for_each(|_| shared.add_client());
         assert!(
             arrived()
                 .fits(&here)
                 .is_err_and(|why| why.contains("clients_max"))
         );
-        shared.clients.store(4, Relaxed);
+        shared.remove_client();
         assert_eq!(arrived().fits(&here), Ok(()));
-        shared.is_memory_full.store(true, Relaxed);
+        (shared.retained.memory).set_shortage(Some(String::new()));
         assert!(
             arrived()
                 .fits(&here)
@@ -254,7 +254,7 @@ mod tests {
         let mut client = arrived();
         client.capabilities = cap::COMPRESS | cap::ZSTD;
         assert_eq!(client.fits(&here), Ok(()));
-        client.capabilities = !shared.offered & !cap::COMPRESS & !cap::ZSTD;
+        client.capabilities = !shared.logins.offered & !cap::COMPRESS & !cap::ZSTD;
         assert!(client.fits(&here).is_err());
         client.capabilities = 0;
         client.carried.extended = 0x80;
@@ -302,11 +302,17 @@ mod tests {
         let mut arrived = arrived();
         let client = arrived.client((), Time(7), Rc::default());
         assert_eq!(client.state(), crate::client::ClientState::Moving);
-        assert_eq!((client.id(), client.collation()), (ID, 45));
-        assert_eq!((client.changes_failed(), client.statements_made()), (2, 3));
-        assert!(client.is_begin_deferred() && client.is_amid_command());
+        assert_eq!((client.identity.id(), client.identity.collation), (ID, 45));
+        assert_eq!(
+            (
+                client.identity.changes_failed,
+                client.identity.statements_made
+            ),
+            (2, 3)
+        );
+        assert!(client.command.is_begin_deferred() && client.is_amid_command());
         assert!(
-            !client.is_known(),
+            !client.identity.is_known(),
             "its user is counted by whoever lets it in"
         );
     }

@@ -103,7 +103,7 @@ fn is_pending_first<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
     let Some(backend_id) = idle.and_then(Client::backend) else {
         return false;
     };
-    let backend = parts.backends.get(backend_id);
+    let backend = idle.and_then(|client| client.backend_in(&parts.backends));
     let Some(backend) = backend.filter(|backend| backend.owes_report(mysql)) else {
         return false;
     };

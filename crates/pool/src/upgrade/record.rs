@@ -17,6 +17,7 @@ use crate::backend::Backend;
 use crate::backend::recorded::BackendRecord;
 use crate::backend::relay::PendingChanges;
 use crate::client::buffers::packing::Compression;
+use crate::client::command::Ended;
 use crate::client::identity::Carried;
 use crate::client::modified::Modified;
 use crate::client::{Client, ClientState};
@@ -89,7 +90,9 @@ impl<S> Client<S> {
     pub(crate) fn stays(&self, goes_along: bool) -> Option<Stays> {
         match self.state() {
             ClientState::Moving => return Some(Stays::Moving),
-            _ if self.is_logging_in() || !self.is_known() => return Some(Stays::LoggingIn),
+            _ if self.is_logging_in() || !self.identity.is_known() => {
+                return Some(Stays::LoggingIn);
+            }
             ClientState::Idle => {}
             _ => return Some(Stays::Busy),
         }
@@ -99,7 +102,7 @@ impl<S> Client<S> {
         if self.transport.is_tls() && !self.transport.tls_may_go() {
             return Some(Stays::Tls);
         }
-        if self.is_pinned() && !goes_along {
+        if self.pins.is_pinned() && !goes_along {
             return Some(Stays::Pinned);
         }
         let has_backend = self.backend().is_some();
@@ -111,12 +114,12 @@ impl<S> Client<S> {
         let unread = self.modified.as_ref();
         let unread = unread.is_some_and(|modified| !(has_backend && modified.goes_along()));
         let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
-            || self.retracking().is_some()
-            || self.modifying().is_some()
+            || self.effects.retracking().is_some()
+            || self.effects.modifying().is_some()
             || unread
             || self.pins.is_under_way();
-        let ended = self.is_closing() || self.is_interrupted() || self.has_lost_transaction();
-        if under_way || ended || self.is_being_read() {
+        let ended = self.ended != Ended::Nothing;
+        if under_way || ended || self.input.is_being_read() {
             return Some(Stays::Busy);
         }
         match has_backend {
@@ -241,10 +244,8 @@ pub(crate) fn bytes_of<S>(client: &Client<S>, beside: &Beside<'_>) -> Result<Vec
     let record = ClientRecord {
         user: beside.user.to_owned(),
         account: beside.account.clone(),
-        gtid: beside
-            .gtid
-            .map(|gtid| gtid.get().unwrap_or_default().into()),
-        carried: client.carried(),
+        gtid: (beside.gtid).map(|gtid| gtid.get().unwrap_or_default().into()),
+        carried: client.identity.carried(),
         capabilities: client.capabilities,
         priority: client.place.priority,
         is_local: client.transport.is_local(),
@@ -254,8 +255,8 @@ pub(crate) fn bytes_of<S>(client: &Client<S>, beside: &Beside<'_>) -> Result<Vec
         session: SessionRecord::from(&*client.session),
         last: &client.last,
         pending_changes: client.pending_changes().bytes().to_vec(),
-        input: client.input().map_or_else(Vec::new, |input| input.to_vec()),
-        begin_deferred: client.is_begin_deferred(),
+        input: (client.input.bytes()).map_or_else(Vec::new, |input| input.to_vec()),
+        begin_deferred: client.command.is_begin_deferred(),
         statements: prepared.map(Statements::records).unwrap_or_default(),
         last_prepared: prepared.and_then(|prepared| prepared.last),
         program: beside.program.to_owned(),
@@ -327,9 +328,7 @@ pub(crate) fn read_bound_backend(
 pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Result<Arrived, NotHere> {
     let record = ClientRecord::<LastStatement>::from_bytes(bytes);
     let record = record.map_err(|error| error.to_string())?;
-    let tls = record
-        .tls
-        .map(|tls| Tls::read_record(&tls).ok_or("its TLS cannot be read"));
+    let tls = (record.tls).map(|tls| Tls::read_record(&tls).ok_or("its TLS cannot be read"));
     let gtid = |known: Vec<u8>| {
         let mut gtid = LastGtid::default();
         if !known.is_empty() {

@@ -26,7 +26,6 @@ use session::own_writes::OwnWrites;
 use session::prepared::OnBackend;
 use session::record::{Here, PeerDefaults};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use wire::capabilities::BACKEND_KEY;
 
 /// Stops reading and closing a client that moves to another process. `false` where it stays
@@ -36,14 +35,13 @@ pub(crate) fn send_away<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
     let Some(client) = parts.clients.get_mut(key) else {
         return false;
     };
-    let bound = client.backend();
     if parts.net.unwatch(client.transport.sock()).is_err()
         || !client.change_state(ClientState::Moving, now)
     {
         return false;
     }
-    if let Some(bound) = bound {
-        if let Some(backend) = parts.backends.get(bound)
+    if client.backend().is_some() {
+        if let Some(backend) = client.backend_in(&parts.backends)
             && parts.net.unwatch(backend.transport.sock()).is_err()
         {
             let_in(parts, key);
@@ -98,13 +96,11 @@ pub(crate) fn take_in<N: Net>(
     let session = parts.known.sessions.intern(arrived.session.clone());
     let mut client = arrived.client(sock, now, session);
     let program = arrived.program.as_bytes();
-    client.place.arrival.program = parts.shared.programs.number(program);
-    client
-        .transport
-        .count_tls(&parts.client_side.retained.tls_bytes);
+    client.place.arrival.program = parts.shared.records.programs.number(program);
+    (client.transport).count_tls(&parts.client_side.retained.tls_bytes);
     let key = parts.clients.insert(client);
-    parts.shared.clients.fetch_add(1, Relaxed);
-    if let Some(fleet) = &parts.shared.fleet {
+    parts.shared.add_client();
+    if let Some(fleet) = &parts.shared.connections.fleet {
         fleet.inherit(arrived.carried.id);
     }
     if parts.settings.address_rules().is_any() {
@@ -126,18 +122,20 @@ pub(crate) fn take_in<N: Net>(
     if let Some(gtid) = arrived.gtid {
         parts.client_side.gtids.insert(key, gtid);
     }
-    for (held, session) in arrived.statements {
-        let mode = (parts.shared.server).lex_mode(&session, arrived.capabilities);
-        let definition =
-            (parts.known.definitions).read(&mut parts.known.sessions, &held.sql, &session, mode);
-        if let Some(client) = parts.clients.get_mut(key) {
-            let prepared = client.prepared.get_or_insert_default();
+    if !arrived.statements.is_empty()
+        && let Some(client) = parts.clients.get_mut(key)
+    {
+        let prepared = client.prepared.get_or_insert_default();
+        for (held, session) in arrived.statements {
+            let mode = (parts.shared.server).lex_mode(&session, arrived.capabilities);
+            let definition = (parts.known.definitions).read(
+                &mut parts.known.sessions,
+                &held.sql,
+                &session,
+                mode,
+            );
             prepared.take_record(held, definition, &parts.client_side.retained.long_data);
         }
-    }
-    if let Some(client) = parts.clients.get_mut(key)
-        && let Some(prepared) = &mut client.prepared
-    {
         prepared.last = arrived.last_prepared;
         prepared.count(&parts.client_side.retained.statements);
     }
@@ -200,8 +198,8 @@ pub(crate) fn let_in<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     if parts.net.watch(sock, key.token()).is_err() {
         return parts.clients.close_later(key);
     }
-    let bound = client.backend();
-    if let Some((bound, backend)) = bound.and_then(|l| Some((l, parts.backends.get(l)?)))
+    if let Some(bound) = client.backend()
+        && let Some(backend) = client.backend_in(&parts.backends)
         && let Err(error) = (parts.net).watch(backend.transport.sock(), bound.token())
     {
         return losses::lose(parts, bound, &format!("cannot watch a connection: {error}"));

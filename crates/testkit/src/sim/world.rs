@@ -178,11 +178,12 @@ impl World {
         // Not drawn, so that the worlds of the seeds stay what they were.
         if !ordered {
             // Who reads a text elsewhere may be later than another.
-            shared.text_here_max = [24, 60, 256 * 1024][prepared_max % 3];
-            shared.texts_max = [1, 1024][prepared_max % 2];
+            shared.lengths.text_here = [24, 60, 256 * 1024][prepared_max % 3];
+            shared.lengths.texts = [1, 1024][prepared_max % 2];
         }
-        shared.spool_block = [64, 600, 5000, 64 * 1024][usize::try_from(seed % 4).unwrap_or(0)];
-        shared.long_reply = [400, 4000, 128 * 1024][usize::try_from(seed % 3).unwrap_or(0)];
+        shared.lengths.spool_block =
+            [64, 600, 5000, 64 * 1024][usize::try_from(seed % 4).unwrap_or(0)];
+        shared.lengths.long_reply = [400, 4000, 128 * 1024][usize::try_from(seed % 3).unwrap_or(0)];
         let address = Arc::new(Address::Tcp(([127, 0, 0, 1], 3306).into()));
         if reads_elsewhere {
             shared.begin_cluster(&address);
@@ -266,7 +267,7 @@ impl World {
         let World { crew, shared, .. } = self;
         drop(crew);
         let shared = Arc::into_inner(shared).expect("nobody else holds it");
-        (self.seen, shared.keys)
+        (self.seen, shared.into_keys())
     }
 
     /// True while the groups have not noticed that their clients have gone.

@@ -22,7 +22,6 @@ use sql::classify::classify;
 use sql::elsewhere::tie;
 use sql::lex::Charset;
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A KILL of a client elsewhere that has not ended after this time is not waited for: each takes
@@ -193,7 +192,7 @@ impl Console {
         }
         let digest = digest_of(digest, || self.digests())?;
         let effect = Effect::Reject(message.to_owned());
-        self.shared.rules.set(digest, effect, until(seconds)?)?;
+        (self.shared.scheduling.rules).set(digest, effect, until(seconds)?)?;
         Ok(format!("statements of digest {digest:016x} get error 9512"))
     }
 
@@ -206,7 +205,7 @@ impl Console {
         let at_once = at_once.ok_or_else(wrong)?;
         let digest = digest_of(digest, || self.digests())?;
         let effect = Effect::Limit(at_once);
-        self.shared.rules.set(digest, effect, until(seconds)?)?;
+        (self.shared.scheduling.rules).set(digest, effect, until(seconds)?)?;
         Ok(format!(
             "statements of digest {digest:016x} beyond {max} at once get error 9513"
         ))
@@ -214,9 +213,9 @@ impl Console {
 
     fn allow(&self, digest: &str) -> Result<String, String> {
         let digest = digest_of(digest, || {
-            Ok(self.shared.rules.get().keys().copied().collect())
+            Ok(self.shared.scheduling.rules.get().keys().copied().collect())
         })?;
-        match self.shared.rules.allow(digest) {
+        match self.shared.scheduling.rules.allow(digest) {
             true => Ok(format!("statements of digest {digest:016x} run again")),
             false => Err(format!(
                 "there is no rule for digest {digest:016x} (SHOW RULES)"
@@ -226,7 +225,7 @@ impl Console {
 
     /// Digests that the tables show.
     fn digests(&self) -> Result<BTreeSet<u64>, String> {
-        let mut known: BTreeSet<u64> = self.shared.rules.get().keys().copied().collect();
+        let mut known: BTreeSet<u64> = self.shared.scheduling.rules.get().keys().copied().collect();
         known.extend(self.list(true)?.iter().map(|client| client.digest));
         if let Some(pool) = &self.sample().pool {
             let counted = pool.total.figures.digests.list();
@@ -248,7 +247,7 @@ impl Console {
             idle_for,
         };
         let said = self.ask(group, wanted).map_err(Refused::Late)?;
-        let end = match (said, &self.shared.fleet) {
+        let end = match (said, &self.shared.connections.fleet) {
             (Said::Killed(KillEnd::Unknown(_)), Some(fleet)) => elsewhere(fleet, id, query)?,
             (Said::Killed(end), _) => end,
             _ => return Err(self.unknown(number)),
@@ -263,7 +262,7 @@ impl Console {
 
     /// Refuses a number that no client has.
     fn unknown(&self, number: u64) -> Refused {
-        let why = match self.shared.fleet {
+        let why = match self.shared.connections.fleet {
             Some(_) => "SHOW CLIENTS of each pool of the fleet has the ids",
             None => "SHOW CLIENTS has the ids",
         };
@@ -307,7 +306,7 @@ impl Console {
                 ended += usize::from(matches!(said, Said::Killed(KillEnd::Done)));
             }
         }
-        let of = match self.shared.fleet.is_some() {
+        let of = match self.shared.connections.fleet.is_some() {
             true => " of this pool; the others of the fleet have their own",
             false => "",
         };
@@ -319,7 +318,7 @@ impl Console {
 
     /// Begins a pause, or ends it.
     fn pause(&self, on: bool) -> Result<String, String> {
-        if self.shared.paused.swap(on, Relaxed) == on {
+        if self.shared.scheduling.set_paused(on) == on {
             let state = if on { "already paused" } else { "not paused" };
             return Err(format!("the pool is {state}"));
         }

@@ -192,7 +192,7 @@ fn fleet(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
             number(pool.connection),
         ]
     };
-    let seats = console.shared.fleet.as_ref().map(|fleet| fleet.seats());
+    let seats = (console.shared.connections.fleet.as_ref()).map(|fleet| fleet.seats());
     Ok(seats.unwrap_or_default().into_iter().map(row).collect())
 }
 
@@ -200,14 +200,11 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let shared = &console.shared;
     let since = shared.upstream.failing_since();
     let down = since.map(|since| reactor::Time::now().since(since).as_secs_f64());
-    let backends = sample
-        .pool
-        .as_ref()
-        .map(|pool| pool.total.census.backends());
+    let backends = (sample.pool.as_ref()).map(|pool| pool.total.census.backends());
     let version = || shared.server.version_shown().to_owned();
     let outage = || vec![flag(since.is_none()), maybe(down, seconds)];
     let total = shared.budget.total();
-    let paused = shared.paused.load(Relaxed);
+    let paused = shared.scheduling.is_paused();
     let pause = paused.then_some("paused at the console, until RESUME");
     let state_of_it = || vec![number(shared.upstream.returns()), flag(paused)];
     let Some(cluster) = &shared.cluster else {
@@ -260,10 +257,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 }
 
 fn groups(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let views = sample
-        .pool
-        .iter()
-        .flat_map(|pool| pool.groups().iter().enumerate());
+    let views = (sample.pool.iter()).flat_map(|pool| pool.groups().iter().enumerate());
     let row = |(group, view): (usize, &std::sync::Arc<crate::observe::figures::GroupView>)| {
         vec![
             number(group),
@@ -389,10 +383,10 @@ fn worked_out(shared: &Shared, name: &str) -> Option<String> {
     let settings = shared.settings();
     Some(match name {
         "backends_max" => shared.backends_max(&settings).to_string(),
-        "prepared_max" => shared.prepared_max(&settings).to_string(),
-        "groups" => shared.groups.to_string(),
+        "prepared_max" => shared.watched.prepared_max(&settings).to_string(),
+        "groups" => shared.groups().to_string(),
         "memory_bytes_max" => memory_of(settings.memory_bytes_max).to_string(),
-        "input_bytes_max" => shared.input.max.to_string(),
+        "input_bytes_max" => shared.retained.input.max.to_string(),
         "spool_bytes_max" => settings.spool_bytes_max.to_string(),
         "tls.mode" => match &settings.tls {
             None => "off",
@@ -416,7 +410,7 @@ fn place_of(shared: &Shared, setting: &ShownSetting) -> Option<String> {
         ),
         "prepared_max" => (
             settings.prepared_max,
-            shared.prepared_max(&settings),
+            shared.watched.prepared_max(&settings),
             "max_prepared_stmt_count",
         ),
         _ => return setting.place.clone(),
@@ -487,7 +481,7 @@ fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             vec![
                 text("clients, all together"),
                 number(census.memory_bytes),
-                number(shared.memory.max()),
+                number(shared.retained.memory.max()),
             ],
             vec![
                 text("incomplete and waiting commands"),
@@ -534,7 +528,7 @@ fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 }
 
 fn errors(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let (numbers, others) = console.shared.errors.read();
+    let (numbers, others) = console.shared.records.errors.read();
     let of_server = |error: String, count: u64| vec![text("server"), text(error), number(count)];
     let mut rows: Vec<Row> = numbers
         .into_iter()
@@ -543,16 +537,13 @@ fn errors(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     if others > 0 {
         rows.push(of_server("other".into(), others));
     }
-    let refusals = sample
-        .pool
-        .iter()
-        .flat_map(|pool| pool.total.census.counts.refusals.iter());
+    let refusals = (sample.pool.iter()).flat_map(|pool| pool.total.census.counts.refusals.iter());
     rows.extend(refusals.map(|(reason, count)| vec![text("pool"), text(*reason), number(*count)]));
     Ok(rows)
 }
 
 fn refusals(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let mut all: Vec<_> = console.shared.refusals.all().into_iter().collect();
+    let mut all: Vec<_> = console.shared.records.refusals.all().into_iter().collect();
     all.sort_by_key(|(_, refused)| std::cmp::Reverse(refused.last));
     let row = |((account, reason), refused): ((String, &'static str), Refused)| {
         vec![
@@ -589,7 +580,7 @@ fn rules(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             maybe(statement, |statement| text(statement.to_string())),
         ]
     };
-    let mut rows: Vec<Row> = console.shared.rules.get().iter().map(row).collect();
+    let mut rows: Vec<Row> = (console.shared.scheduling.rules.get().iter().map(row)).collect();
     rows.extend(limits_of_users(&console.shared).into_iter().map(|limit| {
         let value = limit.value.unwrap_or_default();
         let mut row = vec![
@@ -615,7 +606,6 @@ fn version(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 mod tests {
     use super::*;
     use crate::group::scripted;
-    use std::sync::atomic::Ordering::Release;
 
     /// Value and place, as they are shown.
     fn shown(shared: &Shared, name: &str) -> (String, Option<String>) {
@@ -651,7 +641,7 @@ mod tests {
         let lowered =
             format!("default, lowered from {all} by the server's max_prepared_stmt_count");
         for (taken, value, place) in [(16, 12, Some(&lowered)), (2 * all, all, None)] {
-            shared.prepared_taken.store(taken, Release);
+            shared.watched.set_prepared_taken(taken);
             let expected = (value.to_string(), place.cloned());
             assert_eq!(shown(&shared, "prepared_max"), expected, "{taken}");
         }

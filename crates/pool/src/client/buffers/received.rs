@@ -7,7 +7,7 @@
 //! Invariants: what is known of a text is dropped with the command it belongs to; a reader's answer
 //! counts only for the buffer that it has read.
 
-use crate::client::buffers::room::room_for;
+use crate::client::buffers::room::{make_room, room_for};
 use crate::client::buffers::text_reading::TextRead;
 use sql::lex::LexMode;
 use sql::name_set::NameSet;
@@ -38,6 +38,69 @@ pub(crate) struct Received {
     text: Text,
     /// True if a login is in it, or was: what is used of it is overwritten.
     has_password: bool,
+}
+
+/// Bytes of a client that are not handled, in a box that is there only while there are any.
+#[derive(Debug, Default)]
+pub(crate) struct Input(Option<Box<Received>>);
+
+impl Input {
+    /// The bytes, if there are any.
+    pub(crate) fn bytes(&self) -> Option<&Received> {
+        self.0.as_deref()
+    }
+
+    /// Takes the bytes out.
+    pub(crate) fn take(&mut self) -> Option<Box<Received>> {
+        self.0.take()
+    }
+
+    /// Puts bytes in place of those that are there.
+    pub(crate) fn put(&mut self, bytes: Option<Box<Received>>) {
+        self.0 = bytes;
+    }
+
+    /// True if a reader has the text of the command at the front.
+    pub(crate) fn is_being_read(&self) -> bool {
+        self.0.as_ref().is_some_and(|bytes| bytes.is_being_read())
+    }
+
+    /// Takes that text from its reader; `false` where it is not waited for any more.
+    pub(crate) fn take_read(&mut self, read: Box<TextRead>) -> bool {
+        self.0.as_mut().is_some_and(|bytes| bytes.take(read))
+    }
+
+    /// Appends received bytes; those of a login may hold a password.
+    pub(crate) fn keep(&mut self, bytes: &[u8], is_login: bool) {
+        if bytes.is_empty() {
+            return;
+        }
+        let kept = self.0.get_or_insert_default();
+        if is_login {
+            return kept.keep_of_login(bytes);
+        }
+        let buffer = kept.buffer();
+        make_room(buffer, bytes.len());
+        buffer.extend_from_slice(bytes);
+    }
+
+    /// Puts a command that was taken out back to the front.
+    pub(crate) fn put_front(&mut self, command: &[u8]) {
+        self.0.get_or_insert_default().put_front(command);
+    }
+
+    /// Bytes of the command at the front.
+    pub(crate) fn command_len(&self) -> usize {
+        self.0.as_ref().map_or(0, |bytes| bytes.command_len())
+    }
+
+    /// Drops the first `len` bytes, and the box when it is empty.
+    pub(crate) fn drop_front(&mut self, len: usize) {
+        match &mut self.0 {
+            Some(bytes) if bytes.len() > len => bytes.drop_front(len, usize::MAX),
+            bytes => *bytes = None,
+        }
+    }
 }
 
 impl Drop for Received {
@@ -250,10 +313,7 @@ impl LongInput {
         digested: bool,
         names: Option<&NameSet>,
     ) -> Seen {
-        let read = self
-            .0
-            .as_ref()
-            .and_then(|current_input| current_input.text_of(message));
+        let read = (self.0.as_ref()).and_then(|current_input| current_input.text_of(message));
         let read = read.and_then(|text| text.seen(sql.len(), mode));
         read.unwrap_or_else(|| Seen::read(sql, mode, digested, names))
     }

@@ -4,6 +4,7 @@
 //! [`InputBudget`] is shared by all groups, [`Inputs`] is a group's own. Invariant: nobody here
 //! knows a client, only its key and its id.
 
+use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::tokens::ClientId;
 use reactor::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -50,6 +51,12 @@ impl InputBudget {
     /// The longest command that can be held, whatever the server takes.
     pub(crate) fn command_max(&self) -> usize {
         self.reserve
+    }
+
+    /// Refusal of a command of so many bytes, which can never be held.
+    pub(crate) fn refusal(&self, len: usize) -> Refusal {
+        let limit = InputLimit::Command(self.reserve);
+        Refusal::Input { len, limit }
     }
 
     /// True if client number `id` may hold `more` bytes now.

@@ -16,14 +16,14 @@ impl Shared {
     /// Long texts that wait for a reader.
     #[must_use]
     pub fn texts_waiting(&self) -> usize {
-        self.texts.len()
+        self.jobs.texts.len()
     }
 
     /// Reads one text that waits, on this thread: a simulation's reader. What it found comes with
     /// the number of its group.
     #[must_use]
     pub fn read_one_text(&self) -> Option<(usize, Order)> {
-        self.texts.next()?.run().map(message)
+        self.jobs.texts.next()?.run().map(message)
     }
 }
 
@@ -35,13 +35,13 @@ pub(crate) fn start_readers(
     shared: &Arc<Shared>,
     groups: &Arc<[Sender<Order>]>,
 ) -> Result<(), String> {
-    for index in 0..(shared.cores / 2).clamp(1, READERS_MAX) {
+    for index in 0..(shared.cores() / 2).clamp(1, READERS_MAX) {
         let (shared, groups) = (shared.clone(), groups.clone());
         std::thread::Builder::new()
             .name(format!("text-{index}"))
             .spawn(move || {
                 loop {
-                    if let Some(read) = shared.texts.wait().run() {
+                    if let Some(read) = shared.jobs.texts.wait().run() {
                         let (group, order) = message(read);
                         groups[group].send(order);
                     }

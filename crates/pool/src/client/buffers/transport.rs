@@ -10,6 +10,7 @@
 //! without a further event, in the socket or in TLS. It is said here alone.
 
 use crate::client::buffers::packing::Compression;
+use crate::client::buffers::room::INPUT_FREE;
 use reactor::tls::UNSENT_BYTES_MAX;
 use reactor::{Event, Net, Read, Tls, Write};
 use session::meter::{Charge, Meter};
@@ -50,6 +51,9 @@ struct TlsLayer {
 }
 
 /// Bound on all that a client behind a proxy has besides.
+/// Longest unpacked frame of which nothing is handled before all of it was right.
+pub(crate) const CHECKED_MAX: usize = 64 * 1024;
+
 const _: () = assert!(size_of::<Layers>() <= 48);
 
 impl<S> Transport<S> {
@@ -293,6 +297,34 @@ impl<S> Transport<S> {
     /// Compression, to be changed.
     pub(crate) fn compression_mut(&mut self) -> Option<&mut Compression> {
         self.layers.as_mut()?.compression.as_deref_mut()
+    }
+
+    /// True if its bytes come and go in frames.
+    pub(crate) fn compresses(&self) -> bool {
+        self.compression().is_some_and(|c| c.on)
+    }
+
+    /// True if what has been unpacked is not to be handled yet: its frame is not known to be right.
+    pub(crate) fn withholds_input(&self) -> bool {
+        let body = self.compression().and_then(|c| c.body.as_ref());
+        body.is_some_and(|body| {
+            let header = body.header();
+            header.is_packed() && header.unpacked.max(header.sent) <= CHECKED_MAX
+        })
+    }
+
+    /// True if the frame that is being unpacked is longer than what a client is read for nothing.
+    pub(crate) fn unpacks_much(&self) -> bool {
+        let body = self.compression().and_then(|c| c.body.as_ref());
+        let header = body.map(|body| body.header());
+        header.is_some_and(|header| header.is_packed() && header.unpacked > INPUT_FREE)
+    }
+
+    /// Keeps what was read together with the last packet of a login.
+    pub(crate) fn keep_frames(&mut self, bytes: &[u8]) {
+        if let Some(compression) = self.compression_mut() {
+            compression.raw.extend_from_slice(bytes);
+        }
     }
 
     /// Sets the compression that was agreed on at the login.

@@ -127,7 +127,7 @@ impl<N: Net> Unread<'_, N> {
 
     /// Closes a client that does not read.
     fn end(&mut self, key: ClientId, why: &str) {
-        let client = self.clients.get(key).filter(|client| !client.is_closing());
+        let client = (self.clients.get(key)).filter(|client| !client.ended.is_closing());
         let Some(client) = client else {
             return;
         };
@@ -136,7 +136,7 @@ impl<N: Net> Unread<'_, N> {
         let backend = client.backend_in(self.backends);
         let identity = ClientIdentity::of(client, backend, self.net, (self.settings, self.pools));
         let ms = self.net.now().since(client.since()).as_millis();
-        let id = client.id();
+        let id = client.identity.id();
         note_of(
             Event::ReaderClosed,
             &identity.facts_of_end(),
@@ -185,7 +185,7 @@ mod tests {
                 clients,
                 backends: Slots::default(),
                 pools: BackendPools::default(),
-                slow: SlowReaders::new(Spool::new(0, shared.spool_block)),
+                slow: SlowReaders::new(Spool::new(0, shared.lengths.spool_block)),
                 shared,
                 outputs: Meter::default(),
                 bulk: Bulk::default(),

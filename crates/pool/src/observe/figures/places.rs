@@ -18,8 +18,8 @@ pub(crate) const OTHERS: u16 = 50;
 pub(crate) const ACCOUNTS_MAX: usize = 50;
 
 /// Place of a user of the settings, by its index there.
-pub(crate) fn place_of_user(user: u16) -> u16 {
-    user.min(OTHERS)
+pub(crate) fn place_of_user(user: usize) -> u16 {
+    u16::try_from(user).map_or(OTHERS, |user| user.min(OTHERS))
 }
 
 /// Names of the accounts of the server that have places.

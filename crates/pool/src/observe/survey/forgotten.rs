@@ -22,7 +22,7 @@ impl<N: Net> Survey<'_, N> {
             let why = self.why_forgotten(key, client)?;
             Some(format!(
                 "client {}, {:?}: {why}",
-                client.id(),
+                client.identity.id(),
                 client.state()
             ))
         });
@@ -49,7 +49,7 @@ impl<N: Net> Survey<'_, N> {
     }
 
     fn why_forgotten(&self, key: ClientId, client: &Client<N::Sock>) -> Option<&'static str> {
-        if client.is_closing() {
+        if client.ended.is_closing() {
             return None;
         }
         let queue_has = || {
@@ -85,7 +85,7 @@ impl<N: Net> Survey<'_, N> {
         if client.transport.is_readable() {
             return Some("its bytes can be read");
         }
-        let input = client.input().filter(|_| !client.withholds_input())?;
+        let input = (client.input.bytes()).filter(|_| !client.transport.withholds_input())?;
         let whole = matches!(frame(input), Frame::Whole { .. });
         whole.then_some("a whole command of it has been read")
     }

@@ -51,31 +51,23 @@ impl<S> ClientView<'_, S> {
         let age = |pin: &Pin| now.since(Time(pin.since)).as_secs_f64();
         let locks = client.pins.names(PinCause::UserLock).unwrap_or_default();
         ClientLine {
-            id: client.id(),
-            user: user.filter(|_| client.is_known()).map(str::to_owned),
+            id: client.identity.id(),
+            user: (user.filter(|_| client.identity.is_known())).map(str::to_owned),
             address: beside.peer,
             group: beside.group,
             state: Stage::of(client.state(), backend.is_some()).name(),
             state_seconds: now.since(client.since()).as_secs_f64(),
-            queue: client
-                .place
-                .is_in_queue()
-                .then(|| client.place.queue().name()),
+            queue: (client.place.is_in_queue()).then(|| client.place.queue().name()),
             schema: (client.session.schema.as_ref())
                 .map(|schema| String::from_utf8_lossy(schema).into_owned()),
             thread: backend.map(|backend| backend.thread),
             in_transaction: backend.is_some_and(Backend::in_transaction),
             transaction: self.transaction(now),
-            pins: pins
-                .iter()
-                .map(|pin| (pin.reason.name(), age(pin)))
-                .collect(),
+            pins: (pins.iter().map(|pin| (pin.reason.name(), age(pin)))).collect(),
             lock_names: (locks.iter())
                 .map(|name| String::from_utf8_lossy(name).into_owned())
                 .collect(),
-            pinned_by: pins
-                .first()
-                .map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
+            pinned_by: (pins.first()).map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
             prepared: (client.prepared.as_ref()).map_or(0, |prepared| prepared.held().len()),
             memory_bytes: client.kept_bytes(),
             unsent_bytes: (client.output.as_ref())
@@ -127,7 +119,7 @@ impl<N: Net> Survey<'_, N> {
         let Some(idle_for) = idle_for else {
             return true;
         };
-        let client = (self.clients.with_id(id)).and_then(|key| self.clients.get(key));
+        let client = self.clients.with_id(id).map(|(_, client)| client);
         client.is_some_and(|client| {
             let backend = client.backend_in(self.backends);
             client.state() == ClientState::Idle
@@ -169,7 +161,7 @@ impl<N: Net> Survey<'_, N> {
     }
 
     fn lines_of(&self, keys: impl Iterator<Item = ClientId>) -> impl Iterator<Item = ClientLine> {
-        let programs = self.shared.programs.names();
+        let programs = self.shared.records.programs.names();
         let line = move |key| {
             let client = self.clients.get(key)?;
             let beside = Beside {
@@ -206,8 +198,13 @@ impl<N: Net> Survey<'_, N> {
         let lines = self.backends.iter().map(|(_, backend)| {
             let pool = self.pools.pools.get(backend.pool);
             let account = pool.map_or_else(String::new, |pool| pool.key.user.clone());
-            let client = backend.client().and_then(|client| self.clients.get(client));
-            backend.listed(account, client.map(|client| client.id()), self.index, now)
+            let client = backend.client_in(self.clients);
+            backend.listed(
+                account,
+                client.map(|client| client.identity.id()),
+                self.index,
+                now,
+            )
         });
         Said::Backends(lines.collect())
     }

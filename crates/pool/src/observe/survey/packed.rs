@@ -22,15 +22,10 @@ impl<N: Net> Survey<'_, N> {
             host: counted.host.clone(),
             credential: pool.credential.clone(),
         });
-        let user = self.settings.users.get(client.user());
-        let programs = self.shared.programs.names();
+        let user = self.settings.users.get(client.identity.user());
+        let programs = self.shared.records.programs.names();
         let beside = Beside {
-            program: client
-                .place
-                .arrival
-                .program
-                .name(&programs)
-                .map_or("", |name| &**name),
+            program: (client.place.arrival.program.name(&programs)).map_or("", |name| &**name),
             user: user.map_or("", |user| &user.name),
             account,
             gtid: self.gtids.get(&key),
@@ -40,8 +35,8 @@ impl<N: Net> Survey<'_, N> {
             client: record::bytes_of(client, &beside).map_err(refused)?,
             backend: None,
         };
-        if let Some(backend_id) = client.backend() {
-            let backend = self.backends.get(backend_id).ok_or(Stays::Busy)?;
+        if client.backend().is_some() {
+            let backend = client.backend_in(self.backends).ok_or(Stays::Busy)?;
             let bytes = record::bytes_of_bound(client, backend, self.net.now());
             records.backend = Some(bytes.map_err(refused)?);
         }

@@ -79,11 +79,11 @@ impl<S> ClientView<'_, S> {
         };
         let text = format!(
             "client {} account '{account}' {state} {thread}, {pin}{}",
-            client.id(),
+            client.identity.id(),
             client.reading(now)
         );
         // It has an account from its first login on.
-        let user = user.filter(|_| client.is_known());
+        let user = user.filter(|_| client.identity.is_known());
         ReportLine {
             event: Event::Client,
             client: Some(Peer::from(peer)),
@@ -113,6 +113,7 @@ impl<N: Net> Survey<'_, N> {
         if self.index == 0 {
             lines = self
                 .shared
+                .watched
                 .code_catalogue
                 .lines()
                 .into_iter()
@@ -135,10 +136,7 @@ impl<N: Net> Survey<'_, N> {
             "group {}: {} clients, pinned now: {reasons}, backends being made ready: {}",
             self.index,
             self.clients.len(),
-            self.backends
-                .iter()
-                .filter(|(_, b)| b.is_made_ready())
-                .count()
+            (self.backends.iter().filter(|(_, b)| b.is_made_ready())).count()
         )));
         lines
     }

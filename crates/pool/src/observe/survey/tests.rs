@@ -3,7 +3,8 @@
 use super::*;
 use crate::backend::pools::PoolKey;
 use crate::backend::{Endpoint, ForSession, InFlight, Purpose};
-use crate::client::{ClientState, Proof};
+use crate::client::ClientState;
+use crate::client::identity::Proof;
 use crate::errors::reasons::PinReason;
 use crate::group::scripted::{Scripted, shared};
 use crate::group::tokens::{BackendId, ClientId};
@@ -54,7 +55,7 @@ impl Bench {
                 now: NOW,
                 ..Scripted::default()
             },
-            slow_readers: SlowReaders::new(Spool::new(0, shared.spool_block)),
+            slow_readers: SlowReaders::new(Spool::new(0, shared.lengths.spool_block)),
             figures: Figures::new(settings.users.len(), Digests::of_group(0, 1)),
             shared,
             settings,
@@ -102,8 +103,10 @@ impl Bench {
     fn client(&mut self) -> ClientId {
         let mut client = Client::of_tests(NOW, Rc::default());
         client.login = None;
-        client.set_proof(Proof::Given);
-        client.set_id(self.clients.next_id(self.shared.ids(), 0, 1));
+        client.identity.set_proof(Proof::Given);
+        client
+            .identity
+            .set_id(self.clients.next_id(self.shared.ids(), 0, 1));
         assert!(client.change_state(ClientState::Idle, NOW));
         self.clients.insert(client)
     }
@@ -253,7 +256,7 @@ fn whoever_stands_in_no_line_is_named() {
     transport.note(readable);
     let said = bench.forgotten();
     assert!(said.ends_with("its bytes can be read"), "{said}");
-    bench.clients.get_mut(client).unwrap().set_closing();
+    bench.clients.get_mut(client).unwrap().ended.set_closing();
     assert_eq!(bench.forgotten(), "", "it is closed anyway");
     bench.clients.remove(client);
     let client = bench.client();
@@ -333,6 +336,7 @@ fn a_line_says_what_a_client_and_a_backend_do() {
         .clients
         .get_mut(client)
         .unwrap()
+        .identity
         .set_proof(Proof::Missing);
     assert_eq!(lines(&bench).0.user, None);
 }

@@ -84,9 +84,7 @@ impl<S> Matching<'_, S> {
         let owed = pools.filter_map(|(pool, entry)| {
             let idle = *entry.idle.first()?;
             let place = (self.index, pool);
-            let owed = entry
-                .limits()
-                .filter_map(|slots| slots.owed_at(place, None));
+            let owed = (entry.limits()).filter_map(|slots| slots.owed_at(place, None));
             Some((owed.min()?, idle))
         });
         owed.min()
@@ -105,7 +103,7 @@ impl<S> Matching<'_, S> {
         }
         let now = self.now;
         // What is left of an older version of the privileges goes to whoever waits longest.
-        let outdated = (self.pools).is_outdated(pool, self.shared.privileges.version());
+        let outdated = (self.pools).is_outdated(pool, self.shared.watched.privileges.version());
         let mut found: Option<(Time, usize)> = None;
         for other in (0..self.pools.pools.len()).filter(|&other| other != pool) {
             let pool = &self.pools.pools[other];
@@ -134,7 +132,7 @@ impl<S> Matching<'_, S> {
             // Whether that can serve the first in line is asked below.
             BackendState::Idle => false,
             BackendState::CheckedOut => {
-                let client = backend.client().and_then(|owner| self.clients.get(owner));
+                let client = backend.client_in(self.clients);
                 !backend.in_transaction() && client.is_none_or(|client| !client.is_held())
             }
         };
@@ -172,7 +170,7 @@ impl<S> Matching<'_, S> {
     /// nobody waits for, or cannot be brought into the waiting client's state.
     pub(crate) fn least_needed(&self) -> Option<BackendId> {
         // The last one of an older version of the privileges cannot be dialled again.
-        let now = self.shared.privileges.version();
+        let now = self.shared.watched.privileges.version();
         let is_last = |pool: &BackendPool| pool.key.privileges != now && pool.count == 1;
         let all = self.pools.pools.iter();
         all.filter_map(|pool| Some((is_last(pool), *pool.idle.first()?)))

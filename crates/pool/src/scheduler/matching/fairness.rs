@@ -35,7 +35,7 @@ impl<S> Matching<'_, S> {
 
     /// True if a statement that has just come goes behind those that wait in other groups.
     pub(crate) fn is_ahead(&mut self) -> bool {
-        if self.shared.groups < 2 {
+        if self.shared.groups() < 2 {
             return false;
         }
         if self.now.since(self.running.look.get().at) >= LOOK_EVERY {
@@ -47,10 +47,10 @@ impl<S> Matching<'_, S> {
     /// Looks how this group stands to the others, and tells them.
     fn look_at_others(&mut self) {
         let (now, mine) = (self.now, self.publish_front());
-        let yields = self.shared.fronts.yields(self.index, mine.min(now), now);
-        let front = &self.shared.fronts.0[self.index];
+        let yields = (self.shared.scheduling.fronts).yields(self.index, mine.min(now), now);
+        let front = &self.shared.scheduling.fronts.0[self.index];
         front.runs.store(!yields && mine != Time::NEVER, Relaxed);
-        let running = self.shared.fronts.running();
+        let running = self.shared.scheduling.fronts.running();
         self.running.look.set(Look {
             at: now,
             yields,
@@ -69,7 +69,7 @@ impl<S> Matching<'_, S> {
                 backends_max: self.settings.backends_max,
                 now: self.now,
             };
-            self.shared.running_limit.turn_ended(self.index, turn);
+            (self.shared.scheduling.running_limit).turn_ended(self.index, turn);
         }
         (self.shared.budget).note_idle(self.index, self.pools.unused());
     }
@@ -86,7 +86,7 @@ impl<S> Matching<'_, S> {
             false => self.oldest_wait_to_serve(),
         };
         let since = since.unwrap_or(Time::NEVER);
-        let front = &self.shared.fronts.0[self.index];
+        let front = &self.shared.scheduling.fronts.0[self.index];
         front.since.store(since.0, Relaxed);
         if since == Time::NEVER {
             front.runs.store(false, Relaxed);
@@ -106,7 +106,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn front(bench: &Bench, group: usize) -> &Front {
-        &bench.shared.fronts.0[group]
+        &bench.shared.scheduling.fronts.0[group]
     }
 
     /// Sets the other group's front: waiting for, and having started something, so many

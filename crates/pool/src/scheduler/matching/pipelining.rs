@@ -9,7 +9,6 @@ use crate::client::{Client, ClientState};
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::matching::Matching;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl<S> Matching<'_, S> {
     /// A backend on which a client's statement that has just come may be pipelined now, if nobody
@@ -20,7 +19,7 @@ impl<S> Matching<'_, S> {
         if !self.may_pipeline(client, message)
             || self.front_of(pool).is_some()
             || (self.pools).owes_next(&self.shared.budget, self.index)
-            || self.shared.paused.load(Relaxed)
+            || self.shared.scheduling.is_paused()
         {
             return None;
         }
@@ -49,7 +48,7 @@ impl<S> Matching<'_, S> {
             && !client.is_held()
             && client.backend().is_none()
             && self.known_digests.trusts(client.session_digest())
-            && self.shared.code_catalogue.holds(client.statement.judged)
+            && (self.shared.watched.code_catalogue).holds(client.statement.judged)
     }
 
     /// True if the statement of a client, which may be pipelined, may go out behind what is in
@@ -80,7 +79,7 @@ impl<S> Matching<'_, S> {
         let client = self.clients.get(key)?;
         // What stands behind a login that waits is no statement yet.
         let waits = client.state() == ClientState::Waiting;
-        let input = client.input().filter(|_| waits)?;
+        let input = client.input.bytes().filter(|_| waits)?;
         let message = &input[..input.command_len()];
         let backend = self.backends.get(backend_id)?;
         // A rule is looked up when its turn comes.

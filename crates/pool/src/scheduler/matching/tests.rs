@@ -20,7 +20,6 @@ use reactor::Address;
 use session::state::{Interner, Session};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
 use wire::command::ReplyShape;
@@ -435,7 +434,7 @@ fn a_paused_group_starts_nothing_for_clients_without_a_backend() {
     let client = bench.client(0, None);
     bench.waits(client, QueueName::Low, 5);
     assert!(bench.matching().is_behind(), "it may have a connection");
-    bench.shared.paused.store(true, Relaxed);
+    bench.shared.scheduling.set_paused(true);
     assert!(!bench.matching().is_behind());
     assert!(!bench.matching().may_dial(0));
 }
@@ -472,9 +471,9 @@ fn a_frozen_backend_keeps_even_its_own_client_waiting() {
     let mut bench = Bench::new(FOUR);
     let (client, backend) = (bench.client(0, None), bench.idle(0, None));
     bench.check_out(client, backend);
-    assert!(!bench.matching().waits_for_read_back(client, backend));
+    assert!(!bench.matching().waits_for_read_back(client));
     bench.backends.get_mut(backend).unwrap().reuse.freeze();
-    assert!(bench.matching().waits_for_read_back(client, backend));
+    assert!(bench.matching().waits_for_read_back(client));
 }
 
 #[test]

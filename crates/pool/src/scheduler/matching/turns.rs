@@ -13,7 +13,6 @@ use crate::scheduler::priority::{Mode, Priority};
 use crate::scheduler::queue::{QueueName, Waiting};
 use reactor::{Slots, Time};
 use session::state::can_restore;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Entries at the end of a queue that are looked at for one whose text may be tried.
 pub(crate) const TRIAL_LOOKS_MAX: usize = 256;
@@ -79,9 +78,7 @@ impl<S> Matching<'_, S> {
             return Some(front);
         }
         let others = [QueueName::Held, QueueName::Login, QueueName::High];
-        others
-            .into_iter()
-            .find_map(|queue| self.front_in(pool, queue))
+        (others.into_iter()).find_map(|queue| self.front_in(pool, queue))
     }
 
     /// True if the low queue of a pool has as many backends as it may have: all, while its account
@@ -145,7 +142,7 @@ impl<S> Matching<'_, S> {
     /// long as the pool is not paused.
     pub(crate) fn may_run(&self, pool: usize) -> bool {
         match self.pools.is_reader(pool) {
-            true => !self.shared.paused.load(Relaxed),
+            true => !self.shared.scheduling.is_paused(),
             false => self.running.has_room(0, self.shared, self.settings),
         }
     }
@@ -153,7 +150,7 @@ impl<S> Matching<'_, S> {
     /// True if somebody may be served, on some server.
     pub(crate) fn may_run_any(&self) -> bool {
         self.running.has_room(0, self.shared, self.settings)
-            || self.shared.cluster.is_some() && !self.shared.paused.load(Relaxed)
+            || self.shared.cluster.is_some() && !self.shared.scheduling.is_paused()
     }
 
     /// Moment at which something is due for those who wait in queues.
@@ -215,9 +212,7 @@ impl<S> Matching<'_, S> {
         }
         let stands = |waiting: &Waiting| stands(self.clients, waiting);
         let pools = self.pools.pools.iter();
-        pools
-            .map(|pool| pool.queues.count(QueueName::Long, stands))
-            .sum()
+        (pools.map(|pool| pool.queues.count(QueueName::Long, stands))).sum()
     }
 
     /// True if a client's statement goes to the high queue because its reply is taken for short,
@@ -228,7 +223,7 @@ impl<S> Matching<'_, S> {
         self.is_squeezed()
             && self.shared.budget.share(self.index) > 1
             && self.clients.get(key).is_some_and(|client| {
-                let limits = &self.settings.users[client.user()].limits;
+                let limits = &self.settings.users[client.identity.user()].limits;
                 client.place.priority.unwrap_or(limits.priority) != Priority::Low
                     && (client.statement.has_short_reply()
                         || self.known_digests.are_short(client.session_digest())
@@ -255,7 +250,7 @@ impl<S> Matching<'_, S> {
     /// statements the client has run.
     fn rank_of_trial(&self, key: ClientId) -> Option<(bool, u32)> {
         let client = self.clients.get(key)?;
-        let limits = &self.settings.users[client.user()].limits;
+        let limits = &self.settings.users[client.identity.user()].limits;
         let is_tried = client.place.priority.unwrap_or(limits.priority) != Priority::Low
             && !self.is_long(key)
             && !self.waits_for_alike(key);
@@ -269,19 +264,14 @@ impl<S> Matching<'_, S> {
     fn has_one_besides_reserve(&self) -> bool {
         let (budget, unused) = (&self.shared.budget, self.pools.unused());
         let serves_short = |(backend_id, backend): (BackendId, &Backend<S>)| {
-            let client = backend.client().and_then(|key| self.clients.get(key));
+            let client = backend.client_in(self.clients);
             let first = backend.flight().front();
             first.is_some_and(|command| self.now.since(command.sent) < TRIAL_MAX)
                 && client.is_some_and(|client| !client.is_held())
                 && !backend.in_transaction()
                 && !self.slow_readers.counts(backend_id)
         };
-        let short = || {
-            self.backends
-                .iter()
-                .filter(|found| serves_short(*found))
-                .count()
-        };
+        let short = || (self.backends.iter().filter(|found| serves_short(*found))).count();
         let besides = self.slow_readers.besides_trials();
         !budget.is_reserve_reached(self.index, unused, besides)
             || !budget.is_reserve_reached(self.index, unused + short(), besides)
@@ -330,21 +320,21 @@ impl<S> Matching<'_, S> {
         moved
     }
 
-    /// True if a client's command waits though it has this backend: a KILL for the statement before
+    /// True if a client's command waits though it has a backend: a KILL for the statement before
     /// may still hit it; or it has the backend only until something is read back, and others wait
     /// for its end, so that this one must not go before theirs. Nor must one go out while what is
     /// read back comes from a backend that stands in a schema that is not its client's, or while
     /// the server reports its session: what is sent behind that may already stand in another one.
-    pub(crate) fn waits_for_read_back(&mut self, key: ClientId, backend_id: BackendId) -> bool {
-        let Some(backend) = self.backends.get(backend_id) else {
+    pub(crate) fn waits_for_read_back(&mut self, key: ClientId) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let Some(backend) = client.backend_in(self.backends) else {
             return false;
         };
         if backend.reuse.is_frozen() {
             return true;
         }
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
         let reports = |command: &InFlight| {
             matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
         };
@@ -357,14 +347,16 @@ impl<S> Matching<'_, S> {
         asks && unsure || ends && self.front_of(pool).is_some()
     }
 
-    /// True if a statement of a client that has this backend waits for its turn as well, because as
+    /// True if a statement of a client that has a backend waits for its turn as well, because as
     /// many statements run as may: under `high_prio_mode = "none"`.
-    pub(crate) fn waits_with_backend(&self, key: ClientId, backend_id: BackendId) -> bool {
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(backend_id))
-        else {
+    pub(crate) fn waits_with_backend(&self, key: ClientId) -> bool {
+        let Some(client) = self.clients.get(key) else {
             return false;
         };
-        let limits = &self.settings.users[client.user()].limits;
+        let Some(backend) = client.backend_in(self.backends) else {
+            return false;
+        };
+        let limits = &self.settings.users[client.identity.user()].limits;
         limits.high_prio_mode == Mode::None
             && client.state() == ClientState::Idle
             && backend.flight().is_empty()

@@ -76,7 +76,7 @@ impl Bench {
     fn needs_none(&mut self, sql: &str) -> bool {
         let mut command = Vec::new();
         wire::attributes::put_query(&mut command, Form::Plain, sql.as_bytes());
-        self.client.forget_input();
+        self.client.input.put(None);
         self.client.keep_input(&command);
         self.alone(None).may_need_no_backend()
     }
@@ -101,7 +101,7 @@ fn a_plain_begin_needs_no_backend_and_other_texts_do() {
 fn the_end_of_a_transaction_that_no_backend_knows_is_reported_to_who_is_told() {
     let mut bench = Bench::new();
     assert_eq!(bench.alone(None).reports_of_edge(Edge::Begin), Some(vec![]));
-    bench.client.defer_begin();
+    bench.client.command.defer_begin();
     assert_eq!(bench.alone(None).reports_of_edge(Edge::Begin), Some(vec![]));
     bench.is_on = false;
     assert_eq!(bench.alone(None).reports_of_edge(Edge::End), None);
@@ -128,7 +128,7 @@ fn a_client_is_about_to_leave_while_its_backend_is_asked_outside_of_a_transactio
 fn who_is_interrupted_is_not_answered_here() {
     let mut bench = Bench::new();
     assert!(bench.alone(None).may_answer());
-    bench.client.interrupt();
+    bench.client.ended.interrupt();
     assert!(!bench.alone(None).may_answer());
 }
 

@@ -10,7 +10,7 @@
 //! Invariants: an id belongs to one client at a time; whoever says KILL is answered, by a time
 //! limit at the latest.
 
-use crate::client::{ClientState, Handled, leaving};
+use crate::client::{ClientState, Handled, attributes, leaving};
 use crate::errors::reasons::Refusal;
 use crate::group::parts::Parts;
 use crate::group::shared::Order;
@@ -55,7 +55,7 @@ pub(crate) fn on_kill<N: Net>(
             group: parts.index,
             killer: key,
         },
-        id: client.id(),
+        id: client.identity.id(),
         user: &parts.backend_pools.pools[client.pool as usize].key.user,
     };
     let (group, ask) = match killer.means(kill, &parts.shared) {
@@ -94,7 +94,8 @@ fn kill_self<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8], query:
         let Some(client) = parts.clients.get(key) else {
             return Handled::Used;
         };
-        let text = client.reworded(message, b"KILL QUERY CONNECTION_ID()");
+        let text =
+            attributes::reworded(client.capabilities, message, b"KILL QUERY CONNECTION_ID()");
         return start::start(parts, key, &text, Statement::plain(ReplyShape::Status));
     }
     if parts.shared.server.flavour.is_mysql() {
@@ -110,7 +111,7 @@ fn kill_self<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8], query:
 /// Tells whoever asked what became of it; the pool itself does not ask.
 pub(crate) fn answer_asker<N: Net>(parts: &mut Parts<N>, asker: Option<Asker>, end: KillEnd) {
     let Some(asker) = asker else { return };
-    let fleet = parts.shared.fleet.as_ref();
+    let fleet = parts.shared.connections.fleet.as_ref();
     if fleet.is_some_and(|fleet| fleet.answers(asker, &end)) {
         return;
     }
@@ -139,7 +140,7 @@ pub(crate) fn kill_ends<N: Net>(parts: &mut Parts<N>, killer: ClientId, end: &Ki
 /// end comes later.
 pub(crate) fn kill_anywhere<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Option<KillEnd> {
     let end = kill(parts, ask);
-    let fleet = parts.shared.fleet.as_ref();
+    let fleet = parts.shared.connections.fleet.as_ref();
     let is_unknown = matches!(end, Some(KillEnd::Unknown(_)));
     match fleet.filter(|fleet| is_unknown && fleet.pass_on(ask)) {
         Some(_) => None,
@@ -151,7 +152,7 @@ pub(crate) fn kill_anywhere<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Opti
 pub(crate) fn kill<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Option<KillEnd> {
     let fate = ask.fate(&parts.clients, &parts.backends, &parts.backend_pools);
     let victim = parts.clients.with_id(ask.id);
-    let identity = victim.and_then(|victim| parts.survey().identity(victim));
+    let identity = victim.and_then(|(victim, _)| parts.survey().identity(victim));
     if let Some(identity) = identity.filter(|_| !matches!(fate, Fate::Ended(_))) {
         (parts.observed.log).killed(parts.net.now(), &identity, ask.query, &ask.said_by());
     }
@@ -164,7 +165,7 @@ pub(crate) fn kill<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Option<KillEn
         Fate::GiveUp(victim) => queueing::give_up(parts, victim, &Refusal::Interrupted),
         Fate::Instead(victim) => {
             if let Some(client) = parts.clients.get_mut(victim) {
-                client.interrupt();
+                client.ended.interrupt();
             }
         }
         Fate::LeavePipeline {
@@ -238,9 +239,7 @@ pub(crate) fn on_kill_connection<N: Net>(
     while let Some(one) = ended {
         kill_carried(parts, one);
         let (kills, mut around) = lend_kills(parts);
-        ended = kills
-            .go_on(&mut around)
-            .or_else(|| kills.read(&mut around, key));
+        ended = (kills.go_on(&mut around)).or_else(|| kills.read(&mut around, key));
     }
 }
 

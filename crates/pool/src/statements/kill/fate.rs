@@ -68,19 +68,15 @@ impl KillAsk {
         backends: &Slots<Backend<S>, BackendId>,
         pools: &BackendPools,
     ) -> Fate {
-        let unknown = Fate::Ended(KillEnd::Unknown(self.id));
-        let Some(victim) = clients.with_id(self.id) else {
-            return unknown;
-        };
-        let Some(client) = clients.get(victim) else {
-            return unknown;
+        let Some((victim, client)) = clients.with_id(self.id) else {
+            return Fate::Ended(KillEnd::Unknown(self.id));
         };
         let state = client.state();
         let pool = pools.pools.get(client.pool as usize);
         // Nobody can tell whose it will be while its name is not proven.
         use ClientState::{Accepted, Greeted, Proving, Verifying};
-        let proven =
-            !matches!(state, Accepted | Greeted | Proving | Verifying) && client.is_known();
+        let proven = !matches!(state, Accepted | Greeted | Proving | Verifying)
+            && client.identity.is_known();
         let user = pool.map(|pool| &pool.key.user);
         let theirs = match self.account {
             Some(hash) => proven && user.is_some_and(|user| hash_of(user) == hash),
@@ -99,7 +95,7 @@ impl KillAsk {
                 _ => Fate::Ended(KillEnd::Done),
             };
         };
-        let backend = backends.get(backend_id);
+        let backend = client.backend_in(backends);
         if !self.query {
             let job = backend.and_then(|backend| backend.kill_job(self, victim, None));
             return match job {
@@ -144,7 +140,8 @@ mod tests {
     use super::*;
     use crate::backend::pools::PoolKey;
     use crate::backend::{InFlight, Purpose};
-    use crate::client::{Client, Proof};
+    use crate::client::Client;
+    use crate::client::identity::Proof;
     use crate::errors::reasons::PinReason;
     use reactor::Time;
     use std::rc::Rc;
@@ -165,8 +162,8 @@ mod tests {
             let mut client = Client::of_tests(NOW, Rc::default());
             assert!(client.change_state(ClientState::Idle, NOW));
             client.login = None;
-            client.set_id(ID);
-            client.let_in_as(0);
+            client.identity.set_id(ID);
+            client.identity.let_in_as(0);
             let mut bench = Bench {
                 clients: Clients::default(),
                 backends: Slots::default(),
@@ -217,6 +214,7 @@ mod tests {
             .clients
             .get_mut(key)
             .unwrap()
+            .identity
             .set_proof(Proof::Missing);
         assert!(matches!(
             bench.fate(false, Some("app")),

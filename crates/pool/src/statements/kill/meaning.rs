@@ -22,17 +22,17 @@ impl Shared {
     /// and each group counts in steps of the number of groups.
     pub(crate) fn group_of_client(&self, id: u32) -> usize {
         let number = id.saturating_sub(FIRST_ID);
-        let own = if self.fleet.is_some() {
+        let own = if self.connections.fleet.is_some() {
             number % IDS
         } else {
             number
         };
-        own as usize % self.groups
+        own as usize % self.groups()
     }
 
     /// The first id of clients here, and how many there are: in a fleet each seat has its own.
     pub(crate) fn ids(&self) -> (u32, u32) {
-        match &self.fleet {
+        match &self.connections.fleet {
             Some(fleet) => (FIRST_ID + fleet.seat() * IDS, IDS),
             None => (FIRST_ID, FIRST_ID),
         }
@@ -40,12 +40,12 @@ impl Shared {
 
     /// Notes the server's number of a backend that has logged in.
     pub(crate) fn note_thread(&self, thread: u32) {
-        self.threads.change(|all| all.insert(thread));
+        self.connections.threads.change(|all| all.insert(thread));
     }
 
     /// Forgets the number of a backend that is gone.
     pub(crate) fn forget_thread(&self, thread: u32) {
-        self.threads.change(|all| all.remove(&thread));
+        self.connections.threads.change(|all| all.remove(&thread));
     }
 }
 
@@ -83,7 +83,7 @@ impl Killer<'_> {
         };
         let short = u32::try_from(id).ok();
         let Some(id) = short.filter(|id| *id >= FIRST_ID) else {
-            let is_ours = |id: u32| shared.threads.change(|all| all.contains(&id));
+            let is_ours = |id: u32| shared.connections.threads.change(|all| all.contains(&id));
             return match short.is_some_and(is_ours) {
                 true => Meant::Backend,
                 false => Meant::Elsewhere,

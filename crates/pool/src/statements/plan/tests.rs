@@ -173,8 +173,8 @@ fn a_begin_is_answered_and_a_commit_that_ends_something_runs() {
         matches!(begun, Plan::Reply(OwnReply::Ok(Some(Edge::Begin), _))),
         "{begun:?}"
     );
-    bench.client.defer_begin();
-    bench.client.interrupt();
+    bench.client.command.defer_begin();
+    bench.client.ended.interrupt();
     assert!(!bench.run("COMMIT").asks_insert_id);
 }
 
@@ -273,7 +273,7 @@ fn what_a_text_sets_is_noted_for_when_it_is_sent() {
 #[test]
 fn the_id_of_a_client_stands_in_its_text() {
     let mut bench = Bench::new();
-    bench.client.set_id(1234);
+    bench.client.identity.set_id(1234);
     let instead = bench.run("SELECT CONNECTION_ID()").instead.unwrap();
     assert!(String::from_utf8_lossy(&instead).contains("1234"));
 }

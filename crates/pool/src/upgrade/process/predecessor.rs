@@ -180,9 +180,7 @@ impl Predecessor {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Channel>> {
-        self.successor
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        (self.successor.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells where this process listens, and waits until the other one is ready.
@@ -257,7 +255,10 @@ impl Predecessor {
         let mut is_passed_on = false;
         let mut rules = None;
         loop {
-            let now = (self.shared.rules.version(), limits_of_users(&self.shared));
+            let now = (
+                self.shared.scheduling.rules.version(),
+                limits_of_users(&self.shared),
+            );
             if let Some(channel) = &mut *self.lock()
                 && rules.as_ref() != Some(&now)
             {
@@ -328,10 +329,7 @@ fn next(channel: &mut Channel) -> Result<Frame, String> {
 
 /// Tells the successor that the last client has gone. `false` when there is none.
 pub(crate) fn say_goodbye(progress: &Progress, successor: &Mutex<Option<Channel>>) -> bool {
-    let channel = successor
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
+    let channel = (successor.lock().unwrap_or_else(PoisonError::into_inner)).take();
     let Some(mut channel) = channel else {
         return false;
     };

@@ -17,7 +17,7 @@ use std::io;
 /// # Errors
 /// They have no form as bytes.
 pub(crate) fn message(shared: &Shared) -> io::Result<Frame> {
-    let rules = rules::records(&shared.rules.get(), Time::now());
+    let rules = rules::records(&shared.scheduling.rules.get(), Time::now());
     let bytes = (rules, limits_of_users(shared)).to_bytes();
     bytes.map(Frame::Rules).map_err(io::Error::other)
 }
@@ -32,7 +32,7 @@ pub(crate) fn take_over(shared: &Shared, bytes: &[u8]) {
         Ok((rules, limits)) => (rules::of_records(rules, Time::now()), limits),
         Err(why) => return wrong(&why),
     };
-    shared.rules.take_over(rules);
+    shared.scheduling.rules.take_over(rules);
     let before = limits_of_users(shared);
     let gone = before.iter().filter(|limit| {
         let is_same = |other: &UserLimit| (&other.user, &other.name) == (&limit.user, &limit.name);

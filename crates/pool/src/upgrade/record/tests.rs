@@ -28,7 +28,9 @@ use wire::track::Bound;
 fn idle() -> Client<()> {
     let mut client = Client::moving(Transport::plain((), false), Time(1), Rc::default());
     assert!(client.change_state(ClientState::Idle, Time(2)));
-    client.set_proof(crate::client::Proof::Given);
+    client
+        .identity
+        .set_proof(crate::client::identity::Proof::Given);
     client
 }
 
@@ -42,7 +44,7 @@ fn full() -> Client<()> {
     session.set_user_variables(session.user_variables().with(&user, &meter));
     client.session = Rc::new(session);
     client.capabilities = 0xF0F0;
-    client.take_carried(Carried {
+    client.identity.take_carried(Carried {
         id: 1 << 30 | 7,
         collation: 45,
         seq: 1,
@@ -58,7 +60,7 @@ fn full() -> Client<()> {
     client.transport.set_compression(Some(compression));
     client.keep_input(b"\x05\0\0\0\x03DO");
     client.last.insert_id = 77;
-    client.defer_begin();
+    client.command.defer_begin();
     client.place.arrival = Arrival::at(Time(9_000_000_000));
     let define = |sql: &[u8]| {
         let class = classify(sql, LexMode::default());
@@ -78,7 +80,7 @@ fn full() -> Client<()> {
             Some(Box::new(LongData::new(b"long".to_vec(), &Meter::default())));
     }
     prepared.last = Some(12);
-    client.prepared = Some(Box::new(prepared));
+    *client.prepared = Some(Box::new(prepared));
     client
 }
 
@@ -408,6 +410,6 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
         compression.body = Some(Box::new(Body::new(header, None)));
     };
     assert_eq!(stays(&frame), Some(Stays::AmidFrame));
-    let killed = |client: &mut Client<()>| client.interrupt();
+    let killed = |client: &mut Client<()>| client.ended.interrupt();
     assert_eq!(stays(&killed), Some(Stays::Busy));
 }

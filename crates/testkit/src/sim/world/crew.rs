@@ -55,7 +55,7 @@ impl Crew {
             helpless: None,
         };
         Crew {
-            members: (0..shared.groups).map(member).collect(),
+            members: (0..shared.groups()).map(member).collect(),
             events: Vec::new(),
         }
     }
