@@ -101,6 +101,8 @@ start_pool() {
         printf '[console]\nlisten = "127.0.0.1:%s"\nadmin_user = "admin"\nadmin_password = "admin"\n' "$((port + 1))"
         printf '[[user]]\nname = "app"\npassword = "app"\n%s\n' "$lines"
     } >"$scratch/pool.toml"
+    # What an earlier pool said must not be taken for this one's.
+    : >"$scratch/pool.log"
     "$binary" pool --config "$scratch/pool.toml" 2>"$scratch/pool.log" &
     pool_pid=$!
     local tries=0
