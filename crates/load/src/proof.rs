@@ -21,7 +21,7 @@ pub(crate) use clients::run_group;
 pub use finding::{Finding, Kind, Shown};
 
 use crate::blocking::Client;
-use clients::Teller;
+use clients::{Stopped, Teller};
 use finding::Findings;
 use history::{Answer, History, OPERATIONS_MAX, Operation, answer_of};
 use load_core::errors::Fault;
@@ -51,7 +51,7 @@ trait Subject: Send + Sync {
     /// Statements that fill the empty tables for a run.
     fn fill(&self) -> Vec<String>;
     /// One operation of a client.
-    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Fault>;
+    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Stopped>;
     /// Reads the tables by `client` and checks the history of the run.
     fn check(
         &self,
@@ -201,6 +201,12 @@ impl Proof {
             }
         }
     }
+}
+
+/// Statement that inserts the rows 0 to `count` - 1 with one value.
+fn insert_rows(table: &str, count: u32, value: i64) -> String {
+    let rows: Vec<String> = (0..count).map(|id| format!("({id},{value})")).collect();
+    format!("INSERT INTO {table} VALUES {}", rows.join(","))
 }
 
 /// The first values of a row.

@@ -10,7 +10,7 @@
 //! the length is noted, but for lists that do not go with what others have seen, of which
 //! [`STRANGE_MAX`] are kept.
 
-use super::clients::Teller;
+use super::clients::{Stopped, Teller};
 use super::finding::{Findings, Kind};
 use super::history::{Act, Answer, Operation};
 use super::{Subject, columns, number};
@@ -96,23 +96,19 @@ impl Subject for Append {
         Vec::new()
     }
 
-    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Fault> {
+    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
         let slot = teller.below(LISTS) as usize;
         let key = self.lists().current[slot];
         if teller.below(2) == 0 {
             let element = teller.next_number();
-            let Some(place) = teller.begin(Act::Write, key, element) else {
-                return Ok(());
-            };
+            let place = teller.begin(Act::Write, key, element)?;
             let text = format!(
                 "INSERT INTO proof_list VALUES ({key},'{element},') \
                  ON DUPLICATE KEY UPDATE v = CONCAT(v, '{element},')"
             );
-            return teller.write(place, &[&text]);
+            return Ok(teller.write(place, &[&text])?);
         }
-        let Some(place) = teller.begin(Act::Read, key, 0) else {
-            return Ok(());
-        };
+        let place = teller.begin(Act::Read, key, 0)?;
         let text = format!("SELECT v FROM proof_list WHERE id = {key}");
         let mut list = Vec::new();
         teller.run(&text, |row| list = elements(columns::<1>(row)[0]))?;

@@ -5,15 +5,15 @@
 //! they ask for the sum of all accounts, which never changes, and for a transfer that was
 //! acknowledged, to whomever it was.
 
-use super::clients::Teller;
+use super::clients::{Stopped, Teller};
 use super::finding::{Findings, Kind};
 use super::history::{Act, Answer, Operation};
-use super::{Subject, columns, number};
+use super::{Subject, columns, insert_rows, number};
 use crate::blocking::Client;
 use load_core::errors::Fault;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Accounts, and what each has at first.
 const ACCOUNTS: u32 = 100;
@@ -61,14 +61,10 @@ impl Subject for Bank {
     }
 
     fn fill(&self) -> Vec<String> {
-        let rows: Vec<String> = (0..ACCOUNTS).map(|id| format!("({id},{START})")).collect();
-        vec![format!(
-            "INSERT INTO proof_account VALUES {}",
-            rows.join(",")
-        )]
+        vec![insert_rows("proof_account", ACCOUNTS, START)]
     }
 
-    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Fault> {
+    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
         match teller.below(4) {
             0 => self.look(teller),
             _ => self.transfer(teller),
@@ -98,11 +94,7 @@ impl Subject for Bank {
             books.accounts.insert(number(id), number(balance));
         })?;
         client.query(b"COMMIT")?;
-        let odd = self
-            .odd
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let odd = self.odd().clone();
         check_books(operations, &books, findings);
         check_reads(operations, &odd, findings);
         Ok(())
@@ -110,15 +102,24 @@ impl Subject for Bank {
 }
 
 impl Bank {
-    fn transfer(&self, teller: &mut Teller<'_>) -> Result<(), Fault> {
+    fn odd(&self) -> MutexGuard<'_, Vec<Odd>> {
+        self.odd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, read: Odd) {
+        let mut odd = self.odd();
+        if odd.len() < ODD_MAX {
+            odd.push(read);
+        }
+    }
+
+    fn transfer(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
         let from = teller.below(ACCOUNTS);
         let to = (from + 1 + teller.below(ACCOUNTS - 1)) % ACCOUNTS;
         let amount = 1 + teller.below(9);
         let id = teller.next_number();
-        let Some(place) = teller.begin(Act::Write, from, id) else {
-            return Ok(());
-        };
-        let done = teller.write(
+        let place = teller.begin(Act::Write, from, id)?;
+        teller.write(
             place,
             &[
                 "BEGIN",
@@ -129,18 +130,14 @@ impl Bank {
                 ),
                 "COMMIT",
             ],
-        );
-        if done.is_ok() {
-            self.last.store(id, Ordering::SeqCst);
-        }
-        done
+        )?;
+        self.last.store(id, Ordering::SeqCst);
+        Ok(())
     }
 
-    fn look(&self, teller: &mut Teller<'_>) -> Result<(), Fault> {
+    fn look(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
         let wanted = self.last.load(Ordering::SeqCst);
-        let Some(place) = teller.begin(Act::Read, 0, wanted) else {
-            return Ok(());
-        };
+        let place = teller.begin(Act::Read, 0, wanted)?;
         let mut seen = None;
         let text = format!(
             "SELECT (SELECT SUM(v) FROM proof_account), \
@@ -153,10 +150,7 @@ impl Bank {
         let lines = lines.unsigned_abs();
         teller.saw(place, wanted);
         if sum != TOTAL || lines != u64::from(wanted > 0) {
-            let mut odd = self.odd.lock().unwrap_or_else(PoisonError::into_inner);
-            if odd.len() < ODD_MAX {
-                odd.push(Odd { place, sum, lines });
-            }
+            self.note(Odd { place, sum, lines });
         }
         Ok(())
     }
@@ -272,6 +266,20 @@ mod tests {
         );
         assert_eq!(kinds(&one, &[line], 20), [Kind::Torn]);
         assert_eq!(kinds(&one, &[line], 0), [Kind::Torn]);
+    }
+
+    #[test]
+    fn so_many_odd_reads_are_kept_at_most() {
+        let bank = Bank::default();
+        for place in 0..=ODD_MAX {
+            bank.note(Odd {
+                place,
+                sum: 0,
+                lines: 0,
+            });
+        }
+        let odd = bank.odd();
+        assert_eq!((odd.len(), odd[ODD_MAX - 1].place), (ODD_MAX, ODD_MAX - 1));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use load_core::event_loop::{self, Milestone, Turns, Waking};
 use load_core::plan::Plan;
 use load_core::random::Random;
 use load_core::stats::{Class, Stats, Tally};
-use reactor::{Event, Mailbox, Net, RealNet, Sender, Time, mailbox};
+use reactor::{Event, Mailbox, Net, RealNet, Sender, Time};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -121,7 +121,8 @@ impl Group {
         letters: SyncSender<Message>,
     ) -> Result<Group, String> {
         let mut net = event_loop::open(Waking::AtOnce)?;
-        let (sender, news) = mailbox_of_clients()?;
+        let (sender, news) =
+            reactor::mailbox().map_err(|error| event_loop::wrong("make a mailbox", &error))?;
         event_loop::watch_mailbox(&mut net, &mailbox)?;
         event_loop::watch_mailbox(&mut net, &news)?;
         let shared = Arc::new(Shared {
@@ -169,10 +170,6 @@ impl Group {
         // The main thread outlives its groups; if it does not, the process is ending.
         let _ = self.letters.send(message);
     }
-}
-
-fn mailbox_of_clients() -> Result<(Sender<()>, Mailbox<()>), String> {
-    mailbox().map_err(|error| event_loop::wrong("make a mailbox", &error))
 }
 
 impl Turns for Group {
@@ -245,9 +242,8 @@ fn live(shared: &Shared, number: u32) {
     shared.counts().settled += 1;
     shared.news.send(());
     shared.wait_while(Orders::Wait, Duration::MAX);
-    let random = Random::new(shared.plan.seed, number.into());
-    let mut busy = Duration::ZERO;
-    let (mut random, mut events) = (random, 0);
+    let mut random = Random::new(shared.plan.seed, number.into());
+    let (mut busy, mut events) = (Duration::ZERO, 0);
     while shared.is_running() {
         let Some(client) = opened.take() else {
             opened = open(shared, number, true);
@@ -257,27 +253,20 @@ fn live(shared: &Shared, number: u32) {
             continue;
         };
         if shared.share.events.take(1) == 0 {
-            shared.counts().connected -= 1;
+            opened = Some(client);
             break;
         }
         let from = Time::now();
         let mut teller = Teller {
             shared,
             number,
-            random,
+            random: &mut random,
             client,
-            is_full: false,
         };
         let ended = shared.proof.subject.step(&mut teller);
-        let is_full = teller.is_full;
-        random = teller.random;
         let took = Time::now().since(from);
         busy += took;
         match ended {
-            Ok(()) if is_full => {
-                shared.counts().connected -= 1;
-                break;
-            }
             Ok(()) => {
                 events += 1;
                 let mut counts = shared.counts();
@@ -286,7 +275,11 @@ fn live(shared: &Shared, number: u32) {
                 drop(counts);
                 opened = Some(teller.client);
             }
-            Err(fault) => opened = teller.roll_back(&fault),
+            Err(Stopped::Full) => {
+                opened = Some(teller.client);
+                break;
+            }
+            Err(Stopped::Failed(fault)) => opened = teller.roll_back(&fault),
         }
     }
     if opened.is_some() {
@@ -336,10 +329,22 @@ fn open(shared: &Shared, number: u32, again: bool) -> Option<Client> {
 pub(super) struct Teller<'a> {
     shared: &'a Shared,
     number: u32,
-    random: Random,
+    random: &'a mut Random,
     client: Client,
-    /// True if there was no room for its operation in the history.
-    is_full: bool,
+}
+
+/// Reason for which an operation did not come to its end.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// The history is full; nothing was sent.
+    Full,
+    Failed(Fault),
+}
+
+impl From<Fault> for Stopped {
+    fn from(fault: Fault) -> Stopped {
+        Stopped::Failed(fault)
+    }
 }
 
 impl Teller<'_> {
@@ -353,15 +358,11 @@ impl Teller<'_> {
         self.shared.proof.number()
     }
 
-    /// Writes an operation down that is about to be sent; `None` where there is no room.
-    pub(super) fn begin(&mut self, act: Act, key: u32, value: u64) -> Option<usize> {
-        let place = self
-            .shared
-            .proof
-            .history
-            .begin(self.number, act, key, value);
-        self.is_full = place.is_none();
-        place
+    /// Writes an operation down that is about to be sent; returns its place in the history.
+    pub(super) fn begin(&self, act: Act, key: u32, value: u64) -> Result<usize, Stopped> {
+        let history = &self.shared.proof.history;
+        let place = history.begin(self.number, act, key, value);
+        place.ok_or(Stopped::Full)
     }
 
     /// Notes what a read has seen.

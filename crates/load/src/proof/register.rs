@@ -12,10 +12,10 @@
 //! A write without an answer counts if its number was read, and then may have happened at any time
 //! after it was sent.
 
-use super::clients::Teller;
+use super::clients::{Stopped, Teller};
 use super::finding::{Findings, Kind};
 use super::history::{Act, Answer, Operation};
-use super::{Subject, columns, number};
+use super::{Subject, columns, insert_rows, number};
 use crate::blocking::Client;
 use load_core::errors::Fault;
 use reactor::Time;
@@ -34,26 +34,18 @@ impl Subject for Register {
     }
 
     fn fill(&self) -> Vec<String> {
-        let rows: Vec<String> = (0..REGISTERS).map(|id| format!("({id},0)")).collect();
-        vec![format!(
-            "INSERT INTO proof_register VALUES {}",
-            rows.join(",")
-        )]
+        vec![insert_rows("proof_register", REGISTERS, 0)]
     }
 
-    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Fault> {
+    fn step(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
         let key = teller.below(REGISTERS);
         if teller.below(2) == 0 {
             let value = teller.next_number();
-            let Some(place) = teller.begin(Act::Write, key, value) else {
-                return Ok(());
-            };
+            let place = teller.begin(Act::Write, key, value)?;
             let text = format!("UPDATE proof_register SET v = {value} WHERE id = {key}");
-            return teller.write(place, &[&text]);
+            return Ok(teller.write(place, &[&text])?);
         }
-        let Some(place) = teller.begin(Act::Read, key, 0) else {
-            return Ok(());
-        };
+        let place = teller.begin(Act::Read, key, 0)?;
         let text = format!("SELECT v FROM proof_register WHERE id = {key}");
         let mut seen = 0;
         teller.run(&text, |row| seen = number(columns::<1>(row)[0]))?;
