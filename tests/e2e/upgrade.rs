@@ -298,6 +298,12 @@ fn a_successor_takes_nobody_before_it_knows_the_servers_global_values() {
     // Asked by a process that has not known any.
     let names = b"information_schema.SYSTEM_VARIABLES";
     proxy.go_wrong(At::Said(names), Passes::Nothing, Wrong::Closed);
+    // One that is never told gives up, and all is as before.
+    let ended = line.pool.succeed(binary(), &words(&line.arguments)).err();
+    says(&ended.unwrap(), "the server has not told its global values");
+    assert!(proxy.mend() > 1, "it asks again");
+    all.iter_mut().for_each(Rich::check);
+    proxy.go_wrong(At::Said(names), Passes::Nothing, Wrong::Closed);
     let said = std::thread::scope(|scope| {
         scope.spawn(|| {
             while proxy.wrong_count() == 0 {

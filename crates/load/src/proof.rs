@@ -156,18 +156,23 @@ impl Proof {
 
     /// Verdict on the run, of which nothing is noted any more.
     pub(crate) fn check(self: &Arc<Proof>, plan: &Arc<Plan>) -> Verdict {
+        self.check_within(plan, CHECK_MAX)
+    }
+
+    fn check_within(self: &Arc<Proof>, plan: &Arc<Plan>, most: Duration) -> Verdict {
         let operations = Arc::new(self.history.take());
         let mut verdict = Verdict::of(&operations);
+        if verdict.acknowledged == 0 {
+            verdict.give_up("no write was acknowledged".to_owned());
+            return verdict;
+        }
         let (sender, judged) = sync_channel(1);
         let (proof, plan) = (self.clone(), plan.clone());
         thread::spawn(move || {
             // Nobody listens any more where it took too long.
-            let _ = sender.send(proof.judge(&plan, &operations));
+            let _ = sender.send(proof.judge(&plan, &operations, most));
         });
-        match judged.recv_timeout(CHECK_MAX) {
-            _ if verdict.acknowledged == 0 => {
-                verdict.give_up("no write was acknowledged".to_owned());
-            }
+        match judged.recv_timeout(most) {
             Ok(Ok(findings)) => {
                 if !findings.is_empty() {
                     verdict.data = Data::Wrong;
@@ -179,15 +184,20 @@ impl Proof {
             }
             Err(_) => verdict.give_up(format!(
                 "the tables could not be read and checked within {} s",
-                CHECK_MAX.as_secs()
+                most.as_secs()
             )),
         }
         verdict
     }
 
     /// Reads and checks, again after failures that may pass.
-    fn judge(&self, plan: &Plan, operations: &[Operation]) -> Result<Vec<Finding>, Fault> {
-        let end = Time::now() + CHECK_MAX;
+    fn judge(
+        &self,
+        plan: &Plan,
+        operations: &[Operation],
+        most: Duration,
+    ) -> Result<Vec<Finding>, Fault> {
+        let end = Time::now() + most;
         loop {
             let mut findings = Findings::new(operations);
             let checked = connect(plan)
@@ -306,5 +316,40 @@ impl Verdict {
             _ => "proof: the data are right".to_owned(),
         });
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crowd;
+    use crate::options::LoadArgs;
+    use clap::Parser;
+    use history::Act;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        load: LoadArgs,
+    }
+
+    #[test]
+    fn a_check_that_takes_too_long_knows_nothing() {
+        // It accepts, and says nothing.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = format!("mysql://a@{}/t", silent.local_addr().unwrap());
+        let line = Line::parse_from(["load", "bank", "run", "--target", &target]);
+        let plan = Arc::new(crowd::make_plan(&line.load).unwrap());
+        let proof = Arc::new(Proof {
+            subject: subject(Workload::Bank).unwrap(),
+            history: History::default(),
+            numbers: AtomicU64::new(0),
+        });
+        let place = proof.history.begin(0, Act::Write, 1, 1).unwrap();
+        proof.history.answer(place, Answer::Done);
+        let verdict = proof.check_within(&plan, Duration::from_millis(20));
+        assert_eq!((verdict.data, verdict.acknowledged), (Data::Unknown, 1));
+        let reason = "the tables could not be read and checked within 0 s";
+        assert_eq!(verdict.reason.as_deref(), Some(reason));
     }
 }

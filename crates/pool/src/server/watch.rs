@@ -44,8 +44,9 @@ use wire::errors::lacks_privilege;
 const EVERY: Duration = Duration::from_secs(1);
 /// Behind a question that nobody answered: so the server's return is noticed soon.
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
-/// Time for which a process that takes another's place asks for the first answers; a part of what
-/// that one waits ([`crate::upgrade::process::STEP_MAX`]).
+/// Time behind which a process that takes another's place asks no more for the first answers. If
+/// it hears none for longer than that one waits ([`crate::upgrade::process::STEP_MAX`]), that one
+/// goes on by itself.
 const FIRST_MAX: Duration = Duration::from_secs(5);
 /// Between two looks that nobody asked for: so many times the length of the last.
 const PAUSE: u32 = 20;
@@ -120,7 +121,9 @@ impl Watcher {
         let asked = loop {
             let asked = watcher.ask(shared);
             let is_known = shared.watched.globals.version() > 0;
-            if is_known || !succeeds || Time::now().since(begun) >= FIRST_MAX {
+            let is_refused = matches!(&asked, Err(error) if error.fault == Fault::Lasting);
+            let is_late = Time::now().since(begun) >= FIRST_MAX;
+            if is_known || is_refused || is_late || !succeeds {
                 break asked;
             }
             reactor::pause(AGAIN_AFTER);
@@ -145,17 +148,16 @@ impl Watcher {
             }
         }
         watcher.say(&told);
-        match told {
-            // One that has an error for an answer has told the other process nothing either.
-            Err(error) if succeeds && !matches!(error.fault, Fault::Failed(_)) => {
-                return Err(format!(
-                    "upgrade: the server has not told its global values within {} s, without which \
-                     no client can be taken over: {}; the process before goes on: try again",
-                    FIRST_MAX.as_secs(),
-                    error.why
-                ));
-            }
-            _ => {}
+        // One that has an error for an answer has told the other process nothing either.
+        if let Err(error) = told
+            && succeeds
+            && !matches!(error.fault, Fault::Failed(_))
+        {
+            return Err(format!(
+                "upgrade: the server has not told its global values, without which no client can \
+                 be taken over: {}; the process before goes on: try again",
+                error.why
+            ));
         }
         if shared.watched.code_catalogue.is_on() {
             let looked = match &mut watcher.connection {
