@@ -204,6 +204,17 @@ impl Session {
         session
     }
 
+    /// Session that follows this one on a connection that is reset: the schema, the role and
+    /// CLIENT_MULTI_STATEMENTS stay; the schema's character set does not.
+    #[must_use]
+    pub fn after_reset(&self, charsets: &[Text; 4], defaults: &GlobalDefaults) -> Session {
+        let mut session = Session::at_login(b"", self.multi_statements, charsets, defaults);
+        session.schema.clone_from(&self.schema);
+        session.forget_schema_charset();
+        session.role.clone_from(&self.role);
+        session
+    }
+
     /// Sets the `wait_timeout` with which the login of an interactive client begins.
     pub fn begin_interactive(&mut self, capabilities: u32) {
         let wait = self.defaults.value(b"interactive_timeout");

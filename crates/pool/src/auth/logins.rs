@@ -16,6 +16,7 @@ use crate::auth::password_checks::Checked;
 use crate::backend::pool_members::{Bar, unusable};
 use crate::backend::{ForSession, InFlight};
 use crate::client::buffers::packing::Compression;
+use crate::client::buffers::transport::Transport;
 use crate::client::{ClientState, Handled, leaving};
 use crate::errors::reasons::Refusal;
 use crate::group::parts::Parts;
@@ -24,6 +25,7 @@ use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::roles::role_after_change;
 use crate::scheduler::checkout;
+use crate::server::facts::ServerFacts;
 use crate::statements::endings;
 use reactor::Net;
 use session::roles::switch;
@@ -216,11 +218,20 @@ fn on_login<N: Net>(parts: &mut Parts<N>, key: ClientId, payload: &[u8]) {
     }
     client.session = parts.known.sessions.intern(session);
     let seq = client.identity.seq;
-    let peer = client.transport.peer(&parts.net).map(|peer| peer.ip());
-    let host = ClientHost::of(peer, parts.shared.server.names_hosts);
+    let host = host_of(&client.transport, &parts.net, &parts.shared.server);
     exchange(parts, key, |login, login_context| {
         login.begin(login_context, &parsed, (&host, fresh), seq)
     });
+}
+
+/// Host of a client, as accounts are matched with it.
+pub(crate) fn host_of<N: Net>(
+    transport: &Transport<N::Sock>,
+    net: &N,
+    server: &ServerFacts,
+) -> ClientHost {
+    let peer = transport.peer(net).map(|peer| peer.ip());
+    ClientHost::of(peer, server.names_hosts)
 }
 
 /// One step of a login.

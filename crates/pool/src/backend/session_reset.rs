@@ -150,15 +150,7 @@ pub(crate) fn session_was_reset<N: Net>(
     let account = &parts.backend_pools.pools[backend.pool].key;
     let stands = backend.session.defaults == parts.known.defaults;
     let kept = backend.session.clone();
-    let mut session = Session::at_login(
-        b"",
-        kept.multi_statements,
-        &fresh.charsets,
-        &parts.known.defaults,
-    );
-    session.schema.clone_from(&kept.schema);
-    session.forget_schema_charset();
-    session.role.clone_from(&kept.role);
+    let mut session = kept.after_reset(&fresh.charsets, &parts.known.defaults);
     fresh.note_autocommit(&mut session);
     // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
     if parts.shared.server.flavour.is_mysql() {

@@ -19,7 +19,6 @@
 use crate::auth::auth_delay::After;
 use crate::auth::denial::CHANGE_DELAY;
 use crate::auth::failed_logins::Denial;
-use crate::auth::host_pattern::ClientHost;
 use crate::auth::login::{Before, Login, Nonces};
 use crate::auth::logins::nonce;
 use crate::auth::{denial, logins};
@@ -33,12 +32,10 @@ use crate::scheduler::checkin;
 use crate::server::facts::ServerFacts;
 use crate::statements::own_ok::OwnOk;
 use reactor::Net;
-use session::global_defaults::GlobalDefaults;
 use session::pins::Pins;
 use session::read_back::{Properties, Question, question};
 use session::roles::has_roles;
 use session::state::Session;
-use session::text::Text;
 use wire::attributes::put_query;
 use wire::capabilities::IGNORE_SPACE;
 use wire::command::{Command, ReplyShape, put_command};
@@ -56,22 +53,6 @@ fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) 
     }
 }
 
-/// Session that begins anew on a connection that stands: schema, role and
-/// CLIENT_MULTI_STATEMENTS of the old one stay; the schema's character set does not.
-fn as_new(
-    old: &Session,
-    charsets: &[Text; 4],
-    results: Option<Text>,
-    defaults: &GlobalDefaults,
-) -> Session {
-    let schema = old.schema.as_ref().map_or(&b""[..], |schema| schema);
-    let mut session = Session::at_login(schema, old.multi_statements, charsets, defaults);
-    session.results_collation = results;
-    session.forget_schema_charset();
-    session.role.clone_from(&old.role);
-    session
-}
-
 /// COM_RESET_CONNECTION: only the default schema and the role stay.
 pub(crate) fn on_reset<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Handled {
     if let Some(handled) = give_all_back(parts, key) {
@@ -83,7 +64,8 @@ pub(crate) fn on_reset<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Handled {
             .shared
             .server
             .charsets_after_reset(client.identity.collation);
-        let mut session = as_new(&client.session, charsets, results, &parts.known.defaults);
+        let mut session = (client.session).after_reset(charsets, &parts.known.defaults);
+        session.results_collation = results;
         // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
         if parts.shared.server.flavour.is_mysql() {
             session.begin_interactive(client.capabilities);
@@ -120,7 +102,8 @@ pub(crate) fn on_change_user<N: Net>(
     let server = &parts.shared.server;
     let multi = client.session.multi_statements;
     let (charsets, results) = server.usual_charsets();
-    let session = as_new(&client.session, charsets, results, &parts.known.defaults);
+    let mut session = (client.session).after_reset(charsets, &parts.known.defaults);
+    session.results_collation = results;
     let before = parts.known.sessions.intern(session);
     if client.identity.changes_failed >= CHANGES_FAILED_MAX {
         client.session = before;
@@ -160,8 +143,7 @@ pub(crate) fn on_change_user<N: Net>(
     client.login = Some(Box::new(login));
     client.identity.begin_change_of_user();
     let seq = client.identity.seq;
-    let peer = client.transport.peer(&parts.net).map(|peer| peer.ip());
-    let host = ClientHost::of(peer, parts.shared.server.names_hosts);
+    let host = logins::host_of(&client.transport, &parts.net, server);
     if let Some(denial) = denial {
         denial::not_let_in(parts, key, &denial);
         return Handled::Used;
