@@ -10,6 +10,7 @@
 
 use reactor::Time;
 use sql::digest::{SHAPES, shape};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A text that has not ended within so long is none of the short ones.
@@ -23,8 +24,8 @@ const BEGUN_MAX: usize = 1024;
 pub(crate) struct FirstRuns {
     /// True for each shape of which a text has ended.
     ended: Vec<bool>,
-    /// Shapes of texts that have begun to run, and when.
-    begun: Vec<(usize, Time)>,
+    /// Shapes of texts that have begun to run, and when; the oldest first.
+    begun: VecDeque<(usize, Time)>,
 }
 
 impl FirstRuns {
@@ -32,7 +33,7 @@ impl FirstRuns {
     pub(crate) fn new() -> FirstRuns {
         FirstRuns {
             ended: vec![false; SHAPES],
-            begun: Vec::new(),
+            begun: VecDeque::new(),
         }
     }
 
@@ -41,10 +42,12 @@ impl FirstRuns {
     pub(crate) fn begin(&mut self, digest: u64, is_like_long: bool, now: Time) {
         let shape = shape(digest);
         if digest != 0 && (is_like_long || !self.ended[shape]) {
-            self.begun.retain(|(_, since)| now < *since + TRIAL_MAX);
-            let over = self.begun.len().saturating_sub(BEGUN_MAX - 1);
-            self.begun.drain(..over);
-            self.begun.push((shape, now));
+            while let Some((_, since)) = self.begun.front()
+                && (now >= *since + TRIAL_MAX || self.begun.len() >= BEGUN_MAX)
+            {
+                self.begun.pop_front();
+            }
+            self.begun.push_back((shape, now));
         }
     }
 
