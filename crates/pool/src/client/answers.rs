@@ -43,6 +43,7 @@ pub(crate) const EMPTY_QUERY: &str = "Query was empty";
 
 /// The first MySQL that says why it closes an idle connection (8.0.24).
 const WORDS_SINCE: u32 = 80_024;
+
 /// Parts that answers are made of, and the clients that they go to.
 pub(crate) struct Answers<'a, N: Net> {
     pub(crate) to: ToClient<'a, N>,

@@ -116,10 +116,8 @@ impl<S> Clients<S> {
     /// Notes that the clients must go whose ids name this seat of a fleet.
     pub(crate) fn close_seat(&mut self, seat: u8) {
         let is_named = |client: &Client<S>| seat_of(client.identity.id()) == u32::from(seat);
-        for key in self.slots.keys() {
-            if self.slots.get(key).is_some_and(is_named) {
-                self.close_for(key, end::KILLED);
-            }
+        for key in self.slots.keys_of(is_named) {
+            self.close_for(key, end::KILLED);
         }
     }
 

@@ -177,6 +177,20 @@ impl CommandState {
 }
 
 impl Effects {
+    /// Changes a part, and keeps no memory where there is none.
+    fn put(&mut self, is_there: bool, set: impl FnOnce(&mut Planned)) {
+        if is_there || self.0.is_some() {
+            set(self.0.get_or_insert_default());
+            self.0.take_if(|planned| planned.is_empty());
+        }
+    }
+
+    fn take<T>(&mut self, part: impl FnOnce(&mut Planned) -> Option<T>) -> Option<T> {
+        let taken = part(self.0.as_mut()?);
+        self.0.take_if(|planned| planned.is_empty());
+        taken
+    }
+
     /// Trackers that its command sets.
     pub(crate) fn retracking(&self) -> Option<&Retracked> {
         self.0.as_ref()?.retracking.as_deref()
@@ -184,16 +198,14 @@ impl Effects {
 
     /// Plans what it is told of its session from its command on.
     pub(crate) fn plan_retracking(&mut self, retracking: Option<Box<Retracked>>) {
-        if retracking.is_some() || self.0.is_some() {
-            self.0.get_or_insert_default().retracking = retracking;
-        }
+        self.put(retracking.is_some(), |planned| {
+            planned.retracking = retracking
+        });
     }
 
     /// Takes what its command sets of that.
     pub(crate) fn take_retracking(&mut self) -> Option<Box<Retracked>> {
-        let taken = self.0.as_mut()?.retracking.take();
-        self.0.take_if(|planned| planned.is_empty());
-        taken
+        self.take(|planned| planned.retracking.take())
     }
 
     /// Variables that its command may set without a report, once that is sent.
@@ -203,24 +215,17 @@ impl Effects {
 
     /// Plans which variables its command may set without a report.
     pub(crate) fn plan_modifying(&mut self, modifying: Option<Box<Modified>>) {
-        if modifying.is_some() || self.0.is_some() {
-            self.0.get_or_insert_default().modifying = modifying;
-        }
+        self.put(modifying.is_some(), |planned| planned.modifying = modifying);
     }
 
     /// Takes the variables that its command, which is sent, may set without a report.
     pub(crate) fn take_modifying(&mut self) -> Option<Box<Modified>> {
-        let taken = self.0.as_mut()?.modifying.take();
-        self.0.take_if(|planned| planned.is_empty());
-        taken
+        self.take(|planned| planned.modifying.take())
     }
 
     /// Sets the place of its statement among those that a rule allows; frees the one that it had.
     pub(crate) fn set_slot(&mut self, slot: Option<Slot>) {
-        if slot.is_some() || self.0.is_some() {
-            self.0.get_or_insert_default().slot = slot;
-            self.0.take_if(|planned| planned.is_empty());
-        }
+        self.put(slot.is_some(), |planned| planned.slot = slot);
     }
 
     /// Forgets what was planned.

@@ -50,10 +50,10 @@ struct TlsLayer {
     charge: Charge,
 }
 
-/// Bound on all that a client behind a proxy has besides.
 /// Longest unpacked frame of which nothing is handled before all of it was right.
 pub(crate) const CHECKED_MAX: usize = 64 * 1024;
 
+/// Bound on all that a client behind a proxy has besides.
 const _: () = assert!(size_of::<Layers>() <= 48);
 
 impl<S> Transport<S> {
