@@ -382,6 +382,10 @@ fn a_switchover_that_fails_changes_nothing() {
     holds.must("INSERT INTO ledger (tag) VALUES ('behind')");
     let failure = console.failure("SWITCH TO two");
     says(&failure.message, "everything goes on where it was: ");
+    // MariaDB waits for numbers within a domain, whichever server they are of.
+    (pair.two).script("SET GLOBAL gtid_slave_pos = '0-99-1000000'");
+    let words = "the new server has other transactions than the old one";
+    says(&console.failure("SWITCH TO two").message, words);
     holds.must("INSERT INTO ledger (tag) VALUES ('after')");
     let asked = "SELECT COUNT(*) FROM bank.ledger";
     assert_eq!(pair.one.admin().value(asked), "3");

@@ -60,6 +60,9 @@ struct Texts {
     position: &'static str,
     /// Waits for a position, for so many seconds.
     wait: fn(&str, u64) -> String,
+    /// The position that was replicated, where a wait compares numbers alone: a server of another
+    /// history may have higher ones.
+    replicated: Option<&'static str>,
     stop: &'static str,
     start: &'static str,
     promote: [&'static str; 2],
@@ -70,6 +73,7 @@ const MARIADB: Texts = Texts {
     release: "SET GLOBAL read_only=0",
     position: "SELECT @@gtid_binlog_pos",
     wait: |position, seconds| format!("SELECT MASTER_GTID_WAIT('{position}',{seconds})"),
+    replicated: Some("SELECT @@gtid_slave_pos"),
     stop: "STOP SLAVE",
     start: "START SLAVE",
     promote: ["RESET SLAVE ALL", "SET GLOBAL read_only=0"],
@@ -80,6 +84,7 @@ const MYSQL: Texts = Texts {
     release: "SET GLOBAL super_read_only=0,GLOBAL read_only=0",
     position: "SELECT @@global.gtid_executed",
     wait: |position, seconds| format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{position}',{seconds})"),
+    replicated: None,
     stop: "STOP REPLICA",
     start: "START REPLICA",
     promote: [
@@ -251,8 +256,17 @@ impl Cluster {
 
     fn promote(&self, switch: &Switch<'_>, steps: &mut Steps) -> Result<(), Unpromoted> {
         let surely = |error: ProbeError| Unpromoted::Surely(error.why);
-        catch_up(steps).map_err(Unpromoted::Surely)?;
+        let position = catch_up(steps).map_err(Unpromoted::Surely)?;
         let Steps { new, texts, .. } = steps;
+        if let Some(question) = texts.replicated {
+            let replicated = first(&new.query(question).map_err(surely)?);
+            if !has_all(&replicated, &position) {
+                return Err(Unpromoted::Surely(format!(
+                    "the new server has other transactions than the old one: it has replicated \
+                     {replicated}, and the old one is at {position}"
+                )));
+            }
+        }
         if self.run_command(switch).map_err(Unpromoted::Perhaps)? {
             return Ok(());
         }
@@ -306,8 +320,8 @@ impl Cluster {
     }
 }
 
-/// Waits until the new server has everything that the old one has.
-fn catch_up(steps: &mut Steps) -> Result<(), String> {
+/// Waits until the new server has everything that the old one has; returns the position of that.
+fn catch_up(steps: &mut Steps) -> Result<String, String> {
     let Steps {
         old, new, texts, ..
     } = steps;
@@ -323,12 +337,26 @@ fn catch_up(steps: &mut Steps) -> Result<(), String> {
         steps.longest.as_secs().max(1),
     );
     match first(&new.query(&wait).map_err(why)?) == "0" {
-        true => Ok(()),
+        true => Ok(position),
         false => Err(format!(
             "the new server has not caught up within {} ms",
             steps.longest.as_millis()
         )),
     }
+}
+
+/// True if what was replicated ends, in each domain of a position of MariaDB, in a transaction of
+/// the server that the position names, that one or a later one.
+fn has_all(replicated: &str, position: &str) -> bool {
+    let gtids = |text: &str| -> Vec<Vec<u64>> {
+        let numbers = |gtid: &str| gtid.split('-').flat_map(|n| n.trim().parse()).collect();
+        text.split_terminator(',').map(numbers).collect()
+    };
+    let replicated = gtids(replicated);
+    gtids(position).iter().all(|wanted| {
+        let is_there = |had: &Vec<u64>| had[..2] == wanted[..2] && had[2..] >= wanted[2..];
+        (replicated.iter()).any(|had| had.len() == 3 && wanted.len() == 3 && is_there(had))
+    })
 }
 
 /// Lets the old writer take writes again, and says why.
@@ -345,4 +373,27 @@ fn first(rows: &[Vec<session::text::Text>]) -> String {
     value.map_or(String::new(), |value| {
         String::from_utf8_lossy(value).into_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_had_by_who_has_replicated_its_transactions() {
+        for (replicated, position, expected) in [
+            ("0-1-5", "0-1-5", true),
+            ("0-1-6", "0-1-5", true),
+            ("0-1-4", "0-1-5", false),
+            ("0-2-900", "0-1-5", false),
+            ("1-1-5", "0-1-5", false),
+            ("3-7-2,0-1-5", "0-1-5,3-7-2", true),
+            ("0-1-5", "0-1-5,3-7-2", false),
+            ("", "0-1-5", false),
+            ("", "", true),
+            ("0-1", "0-1", false),
+        ] {
+            assert_eq!(has_all(replicated, position), expected, "{replicated}");
+        }
+    }
 }
