@@ -152,9 +152,7 @@ fn clients_that_hang_are_left_behind() {
 
 #[test]
 fn a_proof_without_tables_or_answers_is_none() {
-    let Some(place) = places("spoilt").next() else {
-        return;
-    };
+    let place = or_return!(places("spoilt").next());
     fresh_schema(place.real, "spoilt_bank");
     let target = place.target("bank", place.real.port());
     let line = ["load", "bank", "run", &target];

@@ -53,6 +53,18 @@ impl Drop for Client {
     }
 }
 
+const TABLE_EXISTS: u32 = 1050;
+const NO_SUCH_TABLE: u32 = 1146;
+
+/// Advice about a statement that failed as the tables of a run are there already, or not yet.
+pub(crate) fn advice(fault: &Fault) -> &'static str {
+    match fault.code {
+        TABLE_EXISTS => "; run the cleanup command first",
+        NO_SUCH_TABLE => "; run the prepare command first",
+        _ => "",
+    }
+}
+
 fn fault(failure: Failure, doing: &str) -> Fault {
     match failure {
         Failure::Read(error) | Failure::Write(error) => Fault::system(&error),

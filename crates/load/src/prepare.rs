@@ -8,7 +8,7 @@
 //! Invariants: an existing table is never touched by `prepare`: the server's error is the answer;
 //! ids run from 1 without a gap, whatever the server's auto-increment settings.
 
-use crate::blocking::Client;
+use crate::blocking::{Client, advice};
 use crate::crowd;
 use crate::manner::Dialect;
 use crate::options::LoadArgs;
@@ -32,7 +32,6 @@ const ROWS_MAX: u32 = 1_000;
 const STATEMENT_BYTES: usize = 512 * 1024;
 /// Bytes that a row's text is shorter than.
 const ROW_BYTES: usize = 256;
-const TABLE_EXISTS: u32 = 1050;
 
 /// Form of the tables.
 struct Kind {
@@ -203,13 +202,8 @@ fn say_progress(job: &Job, began: Time) {
 fn fill_tables(job: &Job) -> Result<(), String> {
     let mut client = job.connect()?;
     while let Some(table) = job.take_table() {
-        fill_table(job, &mut client, table).map_err(|fault| {
-            let advice = match fault.code {
-                TABLE_EXISTS => "; run the cleanup command first",
-                _ => "",
-            };
-            format!("table sbtest{table}: {}{advice}", fault.words())
-        })?;
+        fill_table(job, &mut client, table)
+            .map_err(|fault| format!("table sbtest{table}: {}", fault.words() + advice(&fault)))?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ mod register;
 pub(crate) use clients::run_group;
 pub use finding::{Finding, Kind, Shown};
 
-use crate::blocking::Client;
+use crate::blocking::{Client, advice};
 use clients::{Stopped, Teller};
 use finding::Findings;
 use history::{Answer, History, OPERATIONS_MAX, Operation, answer_of};
@@ -120,7 +120,7 @@ fn run_all(plan: &Plan, texts: &[String]) -> Result<(), String> {
     texts.iter().try_for_each(|text| {
         let ran = client.query(text.as_bytes());
         ran.map(drop)
-            .map_err(|fault| format!("{text}: {}", fault.words()))
+            .map_err(|fault| format!("{text}: {}{}", fault.words(), advice(&fault)))
     })
 }
 
@@ -140,8 +140,7 @@ impl Proof {
         let tables = subject.tables().iter();
         let mut texts: Vec<String> = tables.map(|(name, _)| format!("TRUNCATE {name}")).collect();
         texts.extend(subject.fill());
-        run_all(plan, &texts)
-            .map_err(|reason| format!("{reason}; run the prepare command first"))?;
+        run_all(plan, &texts)?;
         Ok(Some(Arc::new(Proof {
             subject,
             history: History::default(),
