@@ -13,7 +13,9 @@ use std::fmt;
 /// The most connections that a rung may ask for.
 pub(crate) const CONNECTIONS_MAX: u32 = 10_000_000;
 /// Seconds in which a large rung of the pool is to be connected.
-const CONNECT_S: u32 = 100;
+const CONNECT_S: u32 = 50;
+/// Connections a second that a machine of two cores opens without a refused or repeated one.
+const CONNECT_RATE_MAX: u32 = 20_000;
 
 /// A way from the clients to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,12 +56,13 @@ impl Path {
     }
 
     /// Connections that are opened in a second when the user names no rate. A server that starts a
-    /// thread for each is asked for fewer than the pool is. A rung of the pool takes [`CONNECT_S`]
-    /// at most, if the machine can: the largest would take minutes otherwise.
+    /// thread for each is asked for fewer than the pool is. A rung of the pool takes [`CONNECT_S`],
+    /// if the machine can and [`CONNECT_RATE_MAX`] allows it: the largest would take minutes
+    /// otherwise.
     pub(crate) fn connect_rate_default(self, connections: u32) -> u32 {
         match self {
             Self::Direct | Self::ServerPool | Self::HaProxy | Self::Router => 4_000,
-            Self::Onramp => (connections / CONNECT_S).max(8_000),
+            Self::Onramp => (connections / CONNECT_S).clamp(8_000, CONNECT_RATE_MAX),
         }
     }
 

@@ -341,6 +341,7 @@ mod tests {
         let rate = |path, connections| plan.connect_rate(Cell { path, connections });
         assert_eq!(rate(Path::Direct, 2_000_000), 4_000);
         assert_eq!(rate(Path::Onramp, 100_000), 8_000);
+        assert_eq!(rate(Path::Onramp, 1_000_000), 20_000);
         assert_eq!(rate(Path::Onramp, 2_000_000), 20_000);
         assert_eq!((plan.raw.tables, plan.raw.table_size), (4, 25_000));
         let times = |n| {
