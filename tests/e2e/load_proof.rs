@@ -118,6 +118,81 @@ fn planted_faults_are_found_and_shown() {
     }
 }
 
+/// Changes by another after the tables were filled: by workload, the kind that is found, its words.
+const STRANGE: &[(&str, &str, &str, &str)] = &[
+    (
+        "bank",
+        "DELETE FROM proof_account WHERE id = 3",
+        "torn",
+        "account 3 has nothing",
+    ),
+    (
+        "bank",
+        "UPDATE proof_account SET v = 7 WHERE id = 3",
+        "torn",
+        "account 3 has",
+    ),
+    (
+        "bank",
+        "ALTER TABLE proof_transfer ENGINE=MyISAM",
+        "unasked",
+        "no longer all of InnoDB",
+    ),
+    (
+        "append",
+        "REPLACE INTO proof_list VALUES (0, 'x,')",
+        "unasked",
+        "nobody appended nothing",
+    ),
+    (
+        "register",
+        "DELETE FROM proof_register WHERE id = 3",
+        "unasked",
+        "nothing was read",
+    ),
+    (
+        "register",
+        "UPDATE proof_register SET v = 7000000",
+        "unasked",
+        "7000000 was read",
+    ),
+    (
+        "register",
+        "ALTER TABLE proof_register ENGINE=MyISAM",
+        "unasked",
+        "no longer all of InnoDB",
+    ),
+];
+
+#[test]
+fn changes_by_another_are_found() {
+    for place in places("strange") {
+        for (workload, change, kind, words) in STRANGE {
+            let line = format!("--init-sql={change}");
+            let more = [&*line, "--connections=1"];
+            let (ran, proof) = place.prove(workload, place.real.port(), &more);
+            let case = format!("{workload}, {change}: {proof} {ran:?}");
+            assert_eq!(ran.status.code(), Some(3), "{case}");
+            let findings = proof["findings"].as_array().unwrap();
+            let found = findings.iter().find(|one| one["kind"] == *kind);
+            let found = found.unwrap_or_else(|| panic!("{case}"));
+            assert!(found["text"].as_str().unwrap().contains(words), "{case}");
+        }
+        let name = "strange_bank";
+        place
+            .real
+            .admin()
+            .must(&format!("ALTER TABLE {name}.proof_account ENGINE=MyISAM"));
+        let target = place.target("bank", place.real.port());
+        let ran = run(binary(), &["load", "bank", "run", &target], LIMIT);
+        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        says(
+            &ran.stderr,
+            "not all of InnoDB: proof_account, proof_transfer",
+        );
+    }
+}
+
 /// A write whose client was disconnected may or may not have happened: neither is a fault.
 #[test]
 fn unanswered_writes_are_no_fault() {

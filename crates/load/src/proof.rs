@@ -8,7 +8,8 @@
 //!
 //! Invariants: an answer that leaves it open whether a write was done is never held against the
 //! server, so a finding is no client's own doubt; where the tables cannot be read in [`CHECK_MAX`]
-//! the verdict is that nothing is known. The history is bounded, and so is the time of its check.
+//! the verdict is that nothing is known. A row that is missing, or has no number, is [`NOTHING`],
+//! which no client writes. The history is bounded, and so is the time of its check.
 
 mod append;
 mod bank;
@@ -41,6 +42,8 @@ use wire::blocking::values;
 pub(crate) const CLIENTS_MAX: u32 = 1_000;
 /// Longest time to read the tables at the end, and to check the history.
 const CHECK_MAX: Duration = Duration::from_secs(60);
+/// Longest time to fill the tables at the start, beyond a statement that is running.
+const SETUP_MAX: Duration = Duration::from_secs(10);
 /// Pause before the tables are tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -111,17 +114,56 @@ fn run_on_tables(
 ) -> Result<(), String> {
     let tables = subject(workload).map_or(&[][..], |subject| subject.tables());
     let texts = tables.iter().map(|(name, columns)| text(name, columns));
-    run_all(plan, &texts.collect::<Vec<String>>())
+    run_all(plan, &texts.collect::<Vec<String>>()).map_err(|(fault, text)| text + &fault.words())
 }
 
 /// Runs statements on a connection of their own.
-fn run_all(plan: &Plan, texts: &[String]) -> Result<(), String> {
-    let mut client = connect(plan).map_err(|fault| fault.words())?;
+fn run_all(plan: &Plan, texts: &[String]) -> Result<(), (Fault, String)> {
+    let mut client = connect(plan).map_err(|fault| (fault, String::new()))?;
     texts.iter().try_for_each(|text| {
         let ran = client.query(text.as_bytes());
-        ran.map(drop)
-            .map_err(|fault| format!("{text}: {}{}", fault.words(), advice(&fault)))
+        ran.map(drop).map_err(|fault| (fault, format!("{text}: ")))
     })
+}
+
+/// Server's errors of a moment: too many connections, a lock that another holds, read only.
+const PASSING: &[u32] = &[1040, 1203, 1205, 1213, 1290, 1792, 1836];
+
+/// True for an error after which the same may succeed.
+fn may_pass(fault: &Fault) -> bool {
+    let is_of_pool = (9500..9600).contains(&fault.code);
+    answer_of(fault) == Answer::Missing || is_of_pool || PASSING.contains(&fault.code)
+}
+
+/// Tries again after errors that may pass, for so long at most.
+fn retry<T, E>(
+    most: Duration,
+    fault: fn(&E) -> &Fault,
+    attempt: impl Fn() -> Result<T, E>,
+) -> Result<T, E> {
+    let end = Time::now() + most;
+    loop {
+        match attempt() {
+            Err(error) if may_pass(fault(&error)) && Time::now() < end => {
+                thread::park_timeout(RETRY_PAUSE);
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// True if the tables of a workload have transactions.
+fn have_transactions(client: &mut Client, subject: &dyn Subject) -> Result<bool, Fault> {
+    let tables = subject.tables();
+    let names: Vec<String> = tables.iter().map(|(name, _)| format!("'{name}'")).collect();
+    let text = format!(
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND \
+         engine = 'InnoDB' AND table_name IN ({})",
+        names.join(",")
+    );
+    let mut count = NOTHING;
+    client.read(text.as_bytes(), |row| [count] = numbers(row))?;
+    Ok(usize::try_from(count) == Ok(tables.len()))
 }
 
 fn connect(plan: &Plan) -> Result<Client, Fault> {
@@ -140,7 +182,15 @@ impl Proof {
         let tables = subject.tables().iter();
         let mut texts: Vec<String> = tables.map(|(name, _)| format!("TRUNCATE {name}")).collect();
         texts.extend(subject.fill());
-        run_all(plan, &texts)?;
+        retry(SETUP_MAX, |(fault, _)| fault, || run_all(plan, &texts))
+            .map_err(|(fault, text)| text + &fault.words() + advice(&fault))?;
+        let asked =
+            connect(plan).and_then(|mut client| have_transactions(&mut client, subject.as_ref()));
+        if !asked.map_err(|fault| fault.words())? {
+            let names = subject.tables().iter().map(|(name, _)| *name);
+            let names: Vec<&str> = names.collect();
+            return Err(format!("not all of InnoDB: {}", names.join(", ")));
+        }
         Ok(Some(Arc::new(Proof {
             subject,
             history: History::default(),
@@ -196,19 +246,17 @@ impl Proof {
         operations: &[Operation],
         most: Duration,
     ) -> Result<Vec<Finding>, Fault> {
-        let end = Time::now() + most;
-        loop {
+        let check = || {
             let mut findings = Findings::new(operations);
-            let checked = connect(plan)
-                .and_then(|mut client| self.subject.check(&mut client, operations, &mut findings));
-            match checked {
-                Ok(()) => return Ok(findings.into_vec()),
-                Err(fault) if answer_of(&fault) == Answer::Refused || Time::now() >= end => {
-                    return Err(fault);
-                }
-                Err(_) => thread::park_timeout(RETRY_PAUSE),
+            let mut client = connect(plan)?;
+            self.subject.check(&mut client, operations, &mut findings)?;
+            if !have_transactions(&mut client, self.subject.as_ref())? {
+                let text = "the tables are no longer all of InnoDB".to_owned();
+                findings.add(Kind::Unasked, text, &[]);
             }
-        }
+            Ok(findings.into_vec())
+        };
+        retry(most, |fault| fault, check)
     }
 }
 
@@ -218,16 +266,37 @@ fn insert_rows(table: &str, count: u32, value: i64) -> String {
     format!("INSERT INTO {table} VALUES {}", rows.join(","))
 }
 
+/// Value of a row that is missing, or has no number.
+const NOTHING: i64 = i64::MIN;
+
 /// The first values of a row.
 fn columns<const N: usize>(row: &[u8]) -> [&[u8]; N] {
     let mut values = values(row);
     std::array::from_fn(|_| values.next().unwrap_or_default())
 }
 
-/// A number as text; 0 if it is none.
-fn number<T: std::str::FromStr + Default>(text: &[u8]) -> T {
+/// The first values of a row as numbers.
+fn numbers<const N: usize>(row: &[u8]) -> [i64; N] {
+    columns(row).map(number)
+}
+
+/// A number as text; [`NOTHING`] if it is none.
+fn number(text: &[u8]) -> i64 {
     let text = std::str::from_utf8(text).unwrap_or_default();
-    text.parse().unwrap_or_default()
+    text.parse().unwrap_or(NOTHING)
+}
+
+/// A key as text; one that no row has if it is none.
+fn key(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// A number for people.
+fn told(number: i64) -> String {
+    match number {
+        NOTHING => "nothing".to_owned(),
+        number => number.to_string(),
+    }
 }
 
 /// State of the data, as far as the history tells.
@@ -330,6 +399,38 @@ mod tests {
     struct Line {
         #[command(flatten)]
         load: LoadArgs,
+    }
+
+    #[test]
+    fn errors_that_may_pass_are_tried_again() {
+        let tried = |code, most: u64| {
+            let tries = AtomicU64::new(0);
+            let fault = Fault {
+                code,
+                ..Fault::ended("x")
+            };
+            let attempt = || match tries.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(fault.clone()),
+                tries => Ok(tries),
+            };
+            retry(Duration::from_secs(most), |fault| fault, attempt).is_ok()
+        };
+        for code in [1040, 1205, 1213, 2013, 9507, 111] {
+            assert!(tried(code, 60), "{code}");
+            assert!(!tried(code, 0), "{code}");
+        }
+        for code in [NO_TABLE, 1045, 1142] {
+            assert!(!tried(code, 60), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_nothing() {
+        let row = b"\x0212\xfb\x03abc\x0599999";
+        let seen: [i64; 5] = numbers(row);
+        assert_eq!(seen, [12, NOTHING, NOTHING, 99_999, NOTHING]);
+        assert_eq!((key(NOTHING), key(7)), (u32::MAX, 7));
+        assert_eq!((told(NOTHING), told(7)), ("nothing".into(), "7".into()));
     }
 
     #[test]

@@ -13,7 +13,7 @@
 use super::clients::{Stopped, Teller};
 use super::finding::{Findings, Kind};
 use super::history::{Act, Answer, Operation};
-use super::{Subject, columns, number};
+use super::{Subject, columns, key, number, told};
 use crate::blocking::Client;
 use load_core::errors::Fault;
 use std::collections::BTreeMap;
@@ -127,8 +127,8 @@ impl Subject for Append {
     ) -> Result<(), Fault> {
         let mut last: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         client.read(b"SELECT id, v FROM proof_list", |row| {
-            let [key, list] = columns(row);
-            last.insert(number(key), elements(list));
+            let [id, list] = columns(row);
+            last.insert(key(number(id)), elements(list));
         })?;
         let lists = self.lists().clone();
         check_lists(operations, &lists, &last, findings);
@@ -140,7 +140,7 @@ impl Subject for Append {
 fn elements(list: &[u8]) -> Vec<u64> {
     let elements = list.split(|byte| *byte == b',');
     let elements = elements.filter(|element| !element.is_empty());
-    elements.map(number).collect()
+    elements.map(|text| number(text).cast_unsigned()).collect()
 }
 
 fn check_lists(
@@ -198,6 +198,7 @@ impl<'a> List<'a> {
     fn check(&self, findings: &mut Findings) {
         for (at, element) in self.order.iter().enumerate() {
             let Some(&append) = self.appends.get(element) else {
+                let element = told(element.cast_signed());
                 findings.add(Kind::Unasked, format!("nobody appended {element}"), &[]);
                 continue;
             };

@@ -8,7 +8,7 @@
 use super::clients::{Stopped, Teller};
 use super::finding::{Findings, Kind};
 use super::history::{Act, Answer, Operation};
-use super::{Subject, columns, insert_rows, number};
+use super::{NOTHING, Subject, insert_rows, key, numbers, told};
 use crate::blocking::Client;
 use load_core::errors::Fault;
 use std::collections::BTreeMap;
@@ -81,17 +81,12 @@ impl Subject for Bank {
         client.query(b"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
         client.query(b"START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
         client.read(b"SELECT id, a, b, v FROM proof_transfer", |row| {
-            let line = columns::<4>(row);
-            books.ledger.push((
-                number(line[0]),
-                number(line[1]),
-                number(line[2]),
-                number(line[3]),
-            ));
+            let [id, from, to, amount] = numbers(row);
+            (books.ledger).push((id.cast_unsigned(), key(from), key(to), amount));
         })?;
         client.read(b"SELECT id, v FROM proof_account", |row| {
-            let [id, balance] = columns(row);
-            books.accounts.insert(number(id), number(balance));
+            let [id, balance] = numbers(row);
+            books.accounts.insert(key(id), balance);
         })?;
         client.query(b"COMMIT")?;
         let odd = self.odd().clone();
@@ -138,15 +133,13 @@ impl Bank {
     fn look(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
         let wanted = self.last.load(Ordering::SeqCst);
         let place = teller.begin(Act::Read, 0, wanted)?;
-        let mut seen = None;
+        let mut seen = [NOTHING; 2];
         let text = format!(
             "SELECT (SELECT SUM(v) FROM proof_account), \
              (SELECT COUNT(*) FROM proof_transfer WHERE id = {wanted})"
         );
-        teller.run(&text, |row| {
-            seen = Some(columns::<2>(row).map(number::<i64>))
-        })?;
-        let [sum, lines] = seen.unwrap_or_default();
+        teller.run(&text, |row| seen = numbers(row))?;
+        let [sum, lines] = seen;
         let lines = lines.unsigned_abs();
         teller.saw(place, wanted);
         if sum != TOTAL || lines != u64::from(wanted > 0) {
@@ -168,8 +161,10 @@ fn check_books(operations: &[Operation], books: &Books, findings: &mut Findings)
     let mut balances: BTreeMap<u32, i64> = (0..ACCOUNTS).map(|id| (id, START)).collect();
     for &(id, from, to, amount) in &books.ledger {
         *lines.entry(id).or_default() += 1;
-        *balances.entry(from).or_default() -= amount;
-        *balances.entry(to).or_default() += amount;
+        for (account, change) in [(from, amount.wrapping_neg()), (to, amount)] {
+            let balance = balances.entry(account).or_default();
+            *balance = balance.wrapping_add(change);
+        }
     }
     for (&id, transfer) in &transfers {
         let count = lines.get(&id).copied().unwrap_or_default();
@@ -182,13 +177,17 @@ fn check_books(operations: &[Operation], books: &Books, findings: &mut Findings)
         findings.add(kind, format!("transfer {id} {text}"), &[transfer]);
     }
     for id in lines.keys().filter(|id| !transfers.contains_key(id)) {
+        let id = told(id.cast_signed());
         findings.add(Kind::Unasked, format!("nobody made transfer {id}"), &[]);
     }
     for (id, wanted) in balances {
-        let balance = books.accounts.get(&id).copied().unwrap_or_default();
+        let balance = books.accounts.get(&id).copied().unwrap_or(NOTHING);
         if balance != wanted {
-            let text =
-                format!("account {id} has {balance}, and {wanted} by its lines in the ledger");
+            let text = format!(
+                "account {id} has {}, and {} by its lines in the ledger",
+                told(balance),
+                told(wanted)
+            );
             findings.add(Kind::Torn, text, &[]);
         }
     }
@@ -205,6 +204,7 @@ fn check_reads(operations: &[Operation], odd: &[Odd], findings: &mut Findings) {
         let mut shown = vec![read];
         shown.extend(transfers.get(&id));
         if sum != TOTAL {
+            let sum = told(sum);
             let text = format!("a read saw {sum} in all accounts together, where {TOTAL} are");
             findings.add(Kind::Torn, text, &[read]);
         }
@@ -266,6 +266,8 @@ mod tests {
         );
         assert_eq!(kinds(&one, &[line], 20), [Kind::Torn]);
         assert_eq!(kinds(&one, &[line], 0), [Kind::Torn]);
+        let strange = (7, u32::MAX, 2, NOTHING);
+        assert_eq!(kinds(&one, &[strange], 0), [Kind::Torn]);
     }
 
     #[test]

@@ -15,7 +15,7 @@
 use super::clients::{Stopped, Teller};
 use super::finding::{Findings, Kind};
 use super::history::{Act, Answer, Operation};
-use super::{Subject, columns, insert_rows, number};
+use super::{NOTHING, Subject, insert_rows, key, numbers, told};
 use crate::blocking::Client;
 use load_core::errors::Fault;
 use reactor::Time;
@@ -47,9 +47,9 @@ impl Subject for Register {
         }
         let place = teller.begin(Act::Read, key, 0)?;
         let text = format!("SELECT v FROM proof_register WHERE id = {key}");
-        let mut seen = 0;
-        teller.run(&text, |row| seen = number(columns::<1>(row)[0]))?;
-        teller.saw(place, seen);
+        let mut seen = NOTHING;
+        teller.run(&text, |row| [seen] = numbers(row))?;
+        teller.saw(place, seen.cast_unsigned());
         Ok(())
     }
 
@@ -61,18 +61,21 @@ impl Subject for Register {
     ) -> Result<(), Fault> {
         let mut all = operations.to_vec();
         let from = Time::now();
+        let mut values: BTreeMap<u32, i64> = (0..REGISTERS).map(|id| (id, NOTHING)).collect();
         client.read(b"SELECT id, v FROM proof_register", |row| {
-            let [key, value] = columns(row);
-            all.push(Operation {
-                client: u32::MAX,
-                act: Act::Read,
-                key: number(key),
-                value: number(value),
-                answer: Answer::Done,
-                from,
-                to: Time::now(),
-            });
+            let [id, value] = numbers(row);
+            values.insert(key(id), value);
         })?;
+        let to = Time::now();
+        all.extend(values.iter().map(|(&key, value)| Operation {
+            client: u32::MAX,
+            act: Act::Read,
+            key,
+            value: value.cast_unsigned(),
+            answer: Answer::Done,
+            from,
+            to,
+        }));
         check_registers(&all, findings);
         Ok(())
     }
@@ -155,7 +158,10 @@ fn settle(value: u64, cluster: &mut Cluster<'_>, findings: &mut Findings) {
         }
         None => (
             Kind::Unasked,
-            format!("{value} was read, and nobody wrote it"),
+            format!(
+                "{} was read, and nobody wrote it",
+                told(value.cast_signed())
+            ),
         ),
         Some(write) if write.answer == Answer::Refused => (
             Kind::Refused,
@@ -243,7 +249,7 @@ mod tests {
 
     #[test]
     fn each_fault_has_its_name_and_few_operations() {
-        let cases: [(&[Operation], Kind, usize); 7] = [
+        let cases: [(&[Operation], Kind, usize); 8] = [
             (
                 &[wrote(1, 5, (10, 20)), read(2, 0, (30, 40))],
                 Kind::NotLinearizable,
@@ -283,6 +289,11 @@ mod tests {
                 2,
             ),
             (&[read(2, 9, (30, 40))], Kind::Unasked, 1),
+            (
+                &[read(2, NOTHING.cast_unsigned(), (30, 40))],
+                Kind::Unasked,
+                1,
+            ),
             (
                 &[wrote(1, 9, (50, 60)), read(2, 9, (30, 40))],
                 Kind::Unasked,
