@@ -351,7 +351,7 @@ impl Verdict {
         }
     }
 
-    fn give_up(&mut self, reason: String) {
+    pub(crate) fn give_up(&mut self, reason: String) {
         (self.data, self.reason) = (Data::Unknown, Some(reason));
     }
 
@@ -363,6 +363,15 @@ impl Verdict {
     /// Faults of all kinds.
     pub(crate) fn faults(&self) -> u64 {
         self.findings.iter().map(|finding| finding.count).sum()
+    }
+
+    /// State of the data, in a word.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.data {
+            Data::Right => "right",
+            Data::Wrong => "WRONG",
+            Data::Unknown => "UNKNOWN",
+        }
     }
 
     /// Lines for people; the last one is the verdict.
@@ -378,17 +387,15 @@ impl Verdict {
         }
         let findings = self.findings.iter().flat_map(Finding::lines);
         lines.extend(findings.map(|line| format!("proof: {line}")));
-        lines.push(match (self.data, &self.reason) {
-            (Data::Wrong, _) => "proof: the data are WRONG".to_owned(),
-            (_, Some(reason)) => format!("proof: the data are UNKNOWN: {reason}"),
-            _ => "proof: the data are right".to_owned(),
-        });
+        let reason = self.reason.iter().map(|reason| format!(": {reason}"));
+        let reason: String = reason.collect();
+        lines.push(format!("proof: the data are {}{reason}", self.word()));
         lines
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::crowd;
     use crate::options::LoadArgs;
@@ -399,6 +406,30 @@ mod tests {
     struct Line {
         #[command(flatten)]
         load: LoadArgs,
+    }
+
+    /// A verdict with a finding.
+    pub(crate) fn wrong() -> Verdict {
+        let shown = Shown {
+            client: Some(4),
+            from_ms: 1.0,
+            to_ms: None,
+            what: "write 8 at 1: no answer".to_owned(),
+        };
+        Verdict {
+            data: Data::Wrong,
+            acknowledged: 7,
+            refused: 2,
+            unanswered: 1,
+            reads: 5,
+            findings: vec![Finding {
+                kind: Kind::Torn,
+                count: 3,
+                text: "an account is <odd>".to_owned(),
+                history: vec![shown],
+            }],
+            ..Verdict::of(&[])
+        }
     }
 
     #[test]

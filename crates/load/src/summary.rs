@@ -12,6 +12,7 @@ mod outage;
 mod text;
 mod warnings;
 
+use crate::manner::Dialect;
 use crate::options::LoadArgs;
 use crate::proof::{Data, Verdict};
 use crate::recorded::{Histograms, Recorded};
@@ -264,7 +265,7 @@ pub struct Summary {
     /// Results of the thresholds.
     pub thresholds: Vec<Checked>,
     /// Result of a workload that proves data.
-    proof: Option<Verdict>,
+    pub(crate) proof: Option<Verdict>,
     /// Errors, gaps, and the return to the rate before.
     pub outage: Outage,
     /// Events that arrived in the open loop, in the whole run.
@@ -400,10 +401,22 @@ impl Summary {
     ///
     /// # Errors
     /// A sentence that says why it has not.
-    pub(crate) fn check_success(&self) -> Result<(), String> {
+    pub(crate) fn check_success(&self, args: &LoadArgs, measured: &Measured) -> Result<(), String> {
         let failed = self.failed_statements + self.ignored_errors + self.gave_up;
-        if self.statements > 0 && self.statements == failed {
-            return Err("no statement succeeded; the errors above say why".to_owned());
+        let events = measured.sum(|stats| stats.events);
+        let reads = measured.sum(|stats| stats.read_events);
+        let has_sides = args.read_target.is_some();
+        let what = match (events, reads) {
+            (0, _) => "event",
+            (_, 0) if has_sides => "event at --read-target",
+            (all, reads) if has_sides && all == reads => "event at --target",
+            _ => "",
+        };
+        if !what.is_empty() && failed + self.failed_connects > 0 {
+            return Err(format!("no {what} succeeded; the errors above say why"));
+        }
+        if self.statements == 0 && events > 0 && args.manner.dialect == Dialect::Load {
+            return Err("no statement was sent".to_owned());
         }
         match self.proof.as_ref().and_then(|proof| proof.reason.as_ref()) {
             Some(reason) => Err(format!("the data are unknown: {reason}")),

@@ -5,6 +5,7 @@
 //! Charts and tables that have nothing to show are left out.
 
 use super::chart::{Chart, Line, short};
+use crate::proof::Verdict;
 use crate::summary::Summary;
 use askama::Template;
 use load_core::latency::Latency;
@@ -123,6 +124,9 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
         };
         tiles.insert(1, tile);
     }
+    if let Some(proof) = &summary.proof {
+        tiles.insert(0, data(proof));
+    }
     let outage = &summary.outage;
     if outage.began_s.is_some() {
         let (value, unit) = match outage.recovered_s {
@@ -144,6 +148,26 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
         });
     }
     tiles
+}
+
+/// Verdict on the data.
+fn data(proof: &Verdict) -> Tile {
+    let counts = [
+        (proof.refused, "refused"),
+        (proof.unanswered, "without an answer"),
+        (proof.reads, "reads"),
+    ];
+    let counts = counts.map(|(count, name)| format!("{} {name}", thousands(count)));
+    Tile {
+        name: "The data are",
+        value: proof.word().to_owned(),
+        unit: "",
+        note: format!(
+            "{} writes acknowledged, {}",
+            thousands(proof.acknowledged),
+            counts.join(", ")
+        ),
+    }
 }
 
 type Value = fn(&Point) -> f64;
@@ -477,6 +501,29 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
+    }
+
+    #[test]
+    fn a_proof_has_its_verdict_and_what_shows_it() {
+        let mut result = summary(&full());
+        result.proof = Some(crate::proof::tests::wrong());
+        let page = render(&result).unwrap();
+        for part in [
+            "<b>WRONG <small>",
+            "7 writes acknowledged, 2 refused, 1 without an answer, 5 reads",
+            "<h2>What is wrong with the data</h2>",
+            "<tr><th>torn</th>\n    <td>3</td>",
+            "an account is &#60;odd&#62;<br>  1.000 to - ms: client 4: write 8 at 1: no answer",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        if let Some(proof) = &mut result.proof {
+            proof.findings.clear();
+            proof.give_up("no time".to_owned());
+        }
+        let page = render(&result).unwrap();
+        assert!(page.contains("<b>The data are unknown</b>: no time"));
+        assert!(!page.contains("What is wrong"));
     }
 
     #[test]

@@ -148,7 +148,8 @@ impl Finding {
 }
 
 impl Shown {
-    fn line(&self) -> String {
+    /// Line for people.
+    pub(crate) fn line(&self) -> String {
         let who = match self.client {
             Some(client) => format!("client {client}"),
             None => "the check".to_owned(),
