@@ -8,8 +8,9 @@ use crate::manner::{Dialect, Manner};
 use crate::output_options::OutputArgs;
 use crate::proof::{self, Proof};
 use clap::{Args, ValueEnum};
+use load_core::durations::parse_length;
 use load_core::layout::Layout;
-use load_core::model::{Loop, ModelArgs};
+use load_core::model::{Active, Loop, ModelArgs};
 use load_core::plan::Plan;
 use load_core::program::Program;
 use load_core::random::{RandArgs, Rows};
@@ -68,21 +69,21 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(CONNECTIONS_MAX)))]
     pub connections: u32,
 
-    /// Time to measure, in seconds; 0 is without end
-    #[arg(long, value_name = "S", default_value_t = 10)]
-    pub time: u64,
+    /// Time to measure; 0 is without end
+    #[arg(long, value_name = "D", default_value = "10", value_parser = parse_length)]
+    pub time: Duration,
 
     /// End after so many events, over all connections; 0 is without end
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub events: u64,
 
-    /// Execute for so many seconds before measuring begins
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub warmup_time: u64,
+    /// Execute for this long before measuring begins
+    #[arg(long, value_name = "D", default_value = "0", value_parser = parse_length)]
+    pub warmup_time: Duration,
 
-    /// Hold all connections without a statement for so many seconds before the run
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub idle_time: u64,
+    /// Hold all connections without a statement for this long before the run
+    #[arg(long, value_name = "D", default_value = "0", value_parser = parse_length)]
+    pub idle_time: Duration,
 
     /// Print a line every so many seconds; 0 prints none
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -260,6 +261,14 @@ impl LoadArgs {
             ));
         }
         self.model.check()?;
+        if let Some(Active::Count(active)) = self.model.active
+            && active > self.connections
+        {
+            return Err(format!(
+                "--active {active} is more than --connections {}",
+                self.connections
+            ));
+        }
         self.output.check()?;
         self.locust.check()?;
         if self.target.socket.is_some() && !self.source_addresses.is_empty() {
@@ -300,6 +309,13 @@ impl LoadArgs {
         if !(1..settled.connections).contains(&settled.readers()) {
             return Err("--read-connections: both reads and writes need a connection".into());
         }
+        let mut own = self.script.statements.iter();
+        if let Some(unclear) = own.find(|one| one.reads().is_none()) {
+            return Err(format!(
+                "--read-target: '{}' is not for certain a read or a write of tables",
+                unclear.text()
+            ));
+        }
         let has_both = self.sides().is_some_and(|(reading, writing)| {
             !reading.make_script().is_empty() && !writing.make_script().is_empty()
         });
@@ -332,8 +348,9 @@ impl LoadArgs {
                 writing.workload = Workload::WriteOnly;
             }
             Workload::Statements => {
-                reading.script.statements.retain(OwnStatement::is_read);
-                writing.script.statements.retain(|one| !one.is_read());
+                let is_read = |one: &OwnStatement| one.reads() == Some(true);
+                reading.script.statements.retain(is_read);
+                writing.script.statements.retain(|one| !is_read(one));
             }
             _ => return None,
         }
@@ -522,7 +539,7 @@ impl LoadArgs {
 
     /// Time to measure; `None` is without end.
     pub(crate) fn duration(&self) -> Option<Duration> {
-        (self.time > 0).then(|| Duration::from_secs(self.time))
+        (!self.time.is_zero()).then_some(self.time)
     }
 }
 
@@ -596,6 +613,8 @@ mod tests {
         .unwrap();
         assert_eq!((args.connections, args.source_addresses.len()), (7, 2));
         assert_eq!(args.duration(), None);
+        let args = parse("select run --target mysql://a@h/t --time 2.5 --warmup-time 10ms");
+        assert_eq!(args.unwrap().duration(), Some(Duration::from_millis(2_500)));
     }
 
     #[test]
@@ -634,6 +653,38 @@ mod tests {
             (titles(reading), titles(writing)),
             ("SELECT".into(), "DO+1".into())
         );
+    }
+
+    #[test]
+    fn a_statement_reads_or_writes_whatever_its_first_word() {
+        for (text, reads) in [
+            ("SELECT c FROM sbtest# WHERE id = ?", Some(true)),
+            ("(SELECT c FROM t)", Some(true)),
+            ("/* a */ select 1", Some(true)),
+            ("WITH a AS (SELECT 1) SELECT * FROM a", Some(true)),
+            ("SELECT 'FOR UPDATE ??' FROM t", Some(true)),
+            ("SHOW TABLES", Some(true)),
+            ("SELECT c FROM t FOR UPDATE", Some(false)),
+            ("(SELECT c FROM t LOCK IN SHARE MODE)", Some(false)),
+            ("SELECT c INTO @a FROM t", Some(false)),
+            ("SELECT c FROM t INTO OUTFILE 'x'", Some(false)),
+            ("SELECT NEXTVAL(s)", None),
+            ("WITH a AS (SELECT 1) UPDATE t SET b = 1", Some(false)),
+            ("INSERT INTO t SELECT 1", Some(false)),
+            ("DO 1", Some(false)),
+            ("SELECT @a := 1", None),
+            ("SELECT LAST_INSERT_ID()", None),
+            ("SELECT f(1)", None),
+            ("BEGIN", None),
+            ("SET autocommit = 0", None),
+            ("SELECT 1; DELETE FROM t", None),
+        ] {
+            let words = ["load", "statements", "run", "--target", "mysql://a@h/t"];
+            let own = ["--statement", text];
+            let line = Line::try_parse_from(words.iter().chain(&own)).unwrap();
+            let own = &line.load.script.statements[0];
+            assert_eq!(own.reads(), reads, "{text}");
+        }
     }
 
     #[test]
@@ -704,6 +755,16 @@ mod tests {
                 "oltp_read_write run --target mysql://a@h/t --read-target mysql://a@g/t",
                 "--read-connections",
             ),
+            (
+                "statements run --target mysql://a@h/t --read-target mysql://a@g/t \
+                 --threads 2 --statement=COMMIT --statement=DO+1",
+                "'COMMIT' is not for certain",
+            ),
+            (
+                "select run --target mysql://a@h/t --threads 20 --active 25",
+                "--active 25 is more than --connections 20",
+            ),
+            ("select run --target mysql://a@h/t --time 5x", "250ms"),
             (
                 "bank run --target mysql://a@h/t --locust-master m",
                 "--locust-master",

@@ -102,7 +102,7 @@ pub(crate) fn header(args: &LoadArgs) -> String {
         (_, seed) => format!("Initializing random number generator from seed ({seed}).\n"),
     });
     if args.manner.forced {
-        let seconds = args.time + args.end_timeout;
+        let seconds = args.time.as_secs() + args.end_timeout;
         out.push_str(&format!("\nForcing shutdown in {seconds} seconds\n"));
     } else {
         out.push('\n');

@@ -14,7 +14,7 @@ const LATENCIES: &str = "\
 mean, min, p50, p75, p90, p95, p99, p99.9, p99.99 or max, of statements or with read., write., \
 other., event., connect. or reconnect. in front";
 const COUNTS: &str = "errors, failed, ignored, gave_up, shed, failed_connects, lost, reconnects, \
-     findings, unanswered";
+     findings, refused, unanswered";
 const OUTAGE: &str = "first_error, last_error, longest_gap or recovery";
 const RATES: &str = "qps, tps, goodput, connected, load_cpu";
 
@@ -70,6 +70,7 @@ pub(crate) enum Count {
     Lost,
     Reconnects,
     Findings,
+    Refused,
     Unanswered,
 }
 
@@ -184,6 +185,7 @@ fn count_named(name: &str) -> Option<Count> {
         "lost" => Count::Lost,
         "reconnects" => Count::Reconnects,
         "findings" => Count::Findings,
+        "refused" => Count::Refused,
         "unanswered" => Count::Unanswered,
         _ => return None,
     })

@@ -2,8 +2,11 @@
 //!
 //! Names and defaults are sysbench's; each may be written with `_` for `-`.
 
-use super::{Verb, Workload};
+use super::Workload;
 use clap::{ArgAction, Args, ValueEnum};
+use sql::classify::{Marks, Verb, classify};
+use sql::elsewhere::{Tie, tie};
+use sql::lex::LexMode;
 
 /// Statements in an event's script, at most: what fits an event's step.
 const STEPS_MAX: u64 = 60_000;
@@ -28,9 +31,31 @@ pub struct OwnStatement {
 }
 
 impl OwnStatement {
-    /// True for a SELECT.
-    pub fn is_read(&self) -> bool {
-        Verb::of_bytes(self.text.as_bytes()) == Verb::Select
+    /// True if it only reads, so that any server with the data may run it; `None` if its text does
+    /// not say it for certain, or it is about its session.
+    pub fn reads(&self) -> Option<bool> {
+        let put = |text: &str, sign: char| {
+            let text = text.replace(&format!("{sign}{sign}"), "\0");
+            text.replace(sign, "1").replace('\0', &sign.to_string())
+        };
+        let text = put(&put(&self.text, '#'), '?');
+        let statement = classify(text.as_bytes(), LexMode::default());
+        let locks = tie(text.as_bytes(), LexMode::default()) == Some(Tie::Locks);
+        match statement.verb {
+            _ if statement.multi => None,
+            Verb::Select if statement.writes || locks => Some(false),
+            Verb::Select if statement.marks.contains(Marks::INTO) => Some(false),
+            Verb::Select => (statement.asks_nothing() && !statement.user_variables).then_some(true),
+            Verb::Show => Some(true),
+            Verb::Insert | Verb::Update | Verb::Delete | Verb::Replace => Some(false),
+            Verb::Load | Verb::Ddl | Verb::Call | Verb::Do => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Text as it is written down.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Reads `SQL` or `N*SQL`.

@@ -25,6 +25,7 @@ impl Count {
             Count::Lost => (summary.lost_connections, connects),
             Count::Reconnects => (summary.reconnects, connects),
             Count::Findings => (proof.map_or(0, Verdict::faults), writes),
+            Count::Refused => (proof.map_or(0, |proof| proof.refused), writes),
             Count::Unanswered => (proof.map_or(0, |proof| proof.unanswered), writes),
         }
     }

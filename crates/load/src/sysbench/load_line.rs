@@ -117,7 +117,7 @@ fn values(args: &LoadArgs, offered: &[(String, Option<String>)]) -> BTreeMap<Str
     let mut values: BTreeMap<String, String> = [
         ("threads", args.connections.to_string()),
         ("events", args.events.to_string()),
-        ("time", args.time.to_string()),
+        ("time", args.time.as_secs_f64().to_string()),
         ("report-interval", args.report_interval.to_string()),
         ("percentile", args.percentile.to_string()),
         ("rand-seed", args.rand_seed.to_string()),

@@ -30,7 +30,10 @@ fn a_published_line_of_0_5_is_understood() {
         (args.workload, args.command),
         (Workload::OldSelect, Action::Run)
     );
-    assert_eq!((args.connections, args.time, args.events), (10_000, 300, 0));
+    assert_eq!(
+        (args.connections, args.time.as_secs(), args.events),
+        (10_000, 300, 0)
+    );
     assert_eq!((args.tables, args.table_size), (10, 10_000_000));
     assert_eq!((args.report_interval, args.connect_rate), (1, 0));
     assert_eq!(args.target.place(), "127.0.0.1:3306");
@@ -51,7 +54,7 @@ fn a_published_line_of_1_0_is_understood() {
         (Workload::ReadWrite, Action::Run)
     );
     assert_eq!(
-        (args.connections, args.time, args.report_interval),
+        (args.connections, args.time.as_secs(), args.report_interval),
         (200, 10, 5)
     );
     assert_eq!((args.tables, args.table_size), (10, 5_000_000));
@@ -72,7 +75,10 @@ fn a_published_line_of_1_0_is_understood() {
 #[test]
 fn defaults_are_those_of_the_version() {
     let new = load("oltp_point_select run").unwrap();
-    assert_eq!((new.connections, new.events, new.time), (1, 0, 10));
+    assert_eq!(
+        (new.connections, new.events, new.time.as_secs()),
+        (1, 0, 10)
+    );
     assert_eq!(
         (new.tables, new.table_size, new.percentile),
         (1, 10_000, 95)
@@ -80,7 +86,7 @@ fn defaults_are_those_of_the_version() {
     assert_eq!(new.target.user, "sbtest");
     assert_eq!(new.end_timeout, 86_400, "it waits for what is under way");
     let old = load("--test=oltp.lua run").unwrap();
-    assert_eq!((old.events, old.time), (10_000, 0));
+    assert_eq!((old.events, old.time.as_secs()), (10_000, 0));
     assert_eq!(old.workload, Workload::OldOltp);
 }
 
