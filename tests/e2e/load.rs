@@ -121,7 +121,7 @@ fn errors_stand_by_number_in_the_servers_words() {
     let place = or_return!(Place::new("errors"));
     let ran = place.load("select run --connections 2 --events 10 --time 0");
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-    says(&ran.stderr, "onramp load: no statement succeeded");
+    says(&ran.stderr, "onramp load: no event succeeded");
     let json = place.json();
     assert_eq!(json["failed_statements"], 10);
     assert_eq!(json["statements"], 10);
@@ -132,6 +132,10 @@ fn errors_stand_by_number_in_the_servers_words() {
     assert_eq!(error["phase"], "statement");
     let words = format!("Table '{}.sbtest1' doesn't exist", place.schema());
     assert_eq!(error["message"], words);
+    // BEGIN and ROLLBACK succeed around what fails.
+    let whole = place.load("oltp_read_write run --connections 2 --events 10 --time 0");
+    assert_eq!(whole.status.code(), Some(1), "{whole:?}");
+    says(&whole.stderr, "onramp load: no event succeeded");
     says(
         &ran.stderr,
         &format!("error 1146 (42S02) x 10 while executing: {words}"),
@@ -368,7 +372,7 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
     // One that fails has no latency, and the server's words come through.
     let statements = ["--statement", texts[0], "--statement", texts[2]];
     let ran = run(binary(), &[&line[..], &statements].concat(), LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     let report = place.json();
     let counts = [0, 1].map(|at| report["by_statement"][at]["count"].as_u64().unwrap());
     assert!(counts[0] > 0 && counts[1] == 0, "{report}");
@@ -603,4 +607,10 @@ fn reads_and_writes_go_to_servers_of_their_own() {
     assert_eq!(counts, [Some(written), Some(400 - written)], "{json:#}");
     says(json["target"].as_str().unwrap(), "; reads: mysql://app@");
     assert!(!json.to_string().contains("app:app"), "{json:#}");
+    place.prepare();
+    let nobody = format!("--read-target mysql://app:app@127.0.0.1:{}/x", free_port());
+    let few = "--connections 2 --events 10 --time 0 --table-size 100";
+    let ran = place.load(&format!("oltp_read_write run {nobody} {few}"));
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    says(&ran.stderr, "no event at --read-target succeeded");
 }

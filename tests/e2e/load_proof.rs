@@ -124,13 +124,13 @@ const STRANGE: &[(&str, &str, &str, &str)] = &[
         "bank",
         "DELETE FROM proof_account WHERE id = 3",
         "torn",
-        "account 3 has nothing",
+        "a read saw 99000 in all",
     ),
     (
         "bank",
         "UPDATE proof_account SET v = 7 WHERE id = 3",
         "torn",
-        "account 3 has",
+        "a read saw 99007 in all",
     ),
     (
         "bank",

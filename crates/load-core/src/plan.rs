@@ -74,6 +74,11 @@ impl Plan {
         self.read.as_ref().filter(|side| side.has(index))
     }
 
+    /// True if connection `index` reads at a server of its own.
+    pub fn reads_elsewhere(&self, index: u32) -> bool {
+        self.side_of(index).is_some()
+    }
+
     /// Statements of an event of connection `index`.
     pub fn script_of(&self, index: u32) -> &Script {
         self.side_of(index)

@@ -37,6 +37,8 @@ pub struct Stats {
     pub commits: u64,
     /// Events that ran to their end.
     pub events: u64,
+    /// Events among them of connections that read at a server of their own.
+    pub read_events: u64,
     /// Statements that failed for good.
     pub failed: u64,
     /// Statements that failed with an error after which the event is tried again.
@@ -176,6 +178,7 @@ impl Stats {
         self.others += other.others;
         self.commits += other.commits;
         self.events += other.events;
+        self.read_events += other.read_events;
         self.failed += other.failed;
         self.ignored += other.ignored;
         self.lost += other.lost;

@@ -525,6 +525,8 @@ impl Connection {
         let weight = context.plan.script_of(self.slot.index).weight(&self.event);
         let latency = now.since(self.slot.event_at);
         context.stats.events += u64::from(weight);
+        let reads = context.plan.reads_elsewhere(self.slot.index);
+        context.stats.read_events += u64::from(if reads { weight } else { 0 });
         for _ in 1..weight {
             context.stats.event_latency.record(Duration::ZERO);
         }

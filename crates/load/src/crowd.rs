@@ -95,7 +95,9 @@ pub(crate) fn run(
         (_, Some(_)) if !can_run => Err("it could not run; the limit above says why".to_owned()),
         _ if args.manner.forced && crowd.measured.unfinished > 0 => Ok(Outcome::Forced),
         _ if summary.is_crossed() => Ok(Outcome::Crossed),
-        _ => summary.check_success().map(|()| Outcome::Ran),
+        _ => summary
+            .check_success(args, &crowd.measured)
+            .map(|()| Outcome::Ran),
     }
 }
 
@@ -332,16 +334,17 @@ impl Crowd<'_> {
 
     /// Keeps all connections open without a statement.
     fn hold(&mut self) {
-        let seconds = self.args.idle_time;
-        if seconds == 0 {
+        let time = self.args.idle_time;
+        if time.is_zero() {
             return;
         }
         self.watchers.step_aside();
         aside!(
-            "load: holding {} idle connections for {seconds} s",
-            self.measured.connected
+            "load: holding {} idle connections for {} s",
+            self.measured.connected,
+            time.as_secs_f64()
         );
-        self.wait(Time::now() + Duration::from_secs(seconds));
+        self.wait(Time::now() + time);
         let counts = self.group_threads.report(Order::Report);
         if counts.lost > 0 {
             self.watchers.step_aside();
@@ -363,10 +366,11 @@ impl Crowd<'_> {
     /// Executes for the time or the events that are wanted.
     fn measure(&mut self) {
         self.group_threads.order(Order::Start);
-        if self.args.warmup_time > 0 {
+        let warmup = self.args.warmup_time;
+        if !warmup.is_zero() {
             self.watchers.step_aside();
-            aside!("load: warming up for {} s", self.args.warmup_time);
-            self.wait(Time::now() + Duration::from_secs(self.args.warmup_time));
+            aside!("load: warming up for {} s", warmup.as_secs_f64());
+            self.wait(Time::now() + warmup);
             self.group_threads.report(Order::Report);
             self.group_threads.order(Order::Reset);
         }

@@ -133,6 +133,7 @@ pub fn run_long(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
 fn status(args: &LoadArgs, result: Result<Outcome, String>) -> ExitCode {
     match result {
         Ok(Outcome::Ran) => RAN.into(),
+        Ok(Outcome::BadOptions) => BAD_OPTIONS.into(),
         Ok(Outcome::Forced) => FORCED.into(),
         Ok(Outcome::Crossed) => CROSSED.into(),
         Err(reason) => {
@@ -146,6 +147,8 @@ fn status(args: &LoadArgs, result: Result<Outcome, String>) -> ExitCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ran,
+    /// Options that the script does not have, which has been said.
+    BadOptions,
     /// Crossed threshold, or data that are wrong.
     Crossed,
     /// Statements were left where they were, as a line of sysbench had asked for.

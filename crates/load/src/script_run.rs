@@ -66,7 +66,14 @@ pub(crate) fn main(
         }
         return Ok(Outcome::Ran);
     }
-    let settings = load_lua::settle(declared.as_deref(), &program.given, &program.offered)?;
+    let settled = load_lua::settle(declared.as_deref(), &program.given, &program.offered);
+    let settings = match (settled, args.manner.dialect) {
+        (Err(reason), Dialect::Load) => {
+            aside!("onramp load: {reason}");
+            return Ok(Outcome::BadOptions);
+        }
+        (settled, _) => settled?,
+    };
     stage.lua.set_options(&settings)?;
     program.settings.extend(settings);
     let command: Rc<str> = program.command.clone().unwrap_or_default().into();

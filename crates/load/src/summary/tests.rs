@@ -115,14 +115,33 @@ fn the_memory_of_a_connection_is_told_of_many() {
 
 #[test]
 fn a_run_in_which_nothing_succeeded_has_failed() {
-    assert_eq!(summary(&full()).check_success(), Ok(()));
-    assert_eq!(summary(&Measured::default()).check_success(), Ok(()));
+    let check = |measured: &Measured, args: &LoadArgs| {
+        let checked = summary(measured).check_success(args, measured);
+        checked.err().unwrap_or_default()
+    };
+    let plain = args();
+    let mut sided = args();
+    sided.read_target = Some(sided.target.clone());
+    assert_eq!(check(&full(), &plain), "");
+    assert_eq!(check(&Measured::default(), &plain), "");
     let mut measured = Measured::default();
-    measured
-        .window
-        .failed(Fault::ended("during a statement"), true, None);
-    let failed = summary(&measured).check_success();
-    assert!(failed.unwrap_err().contains("no statement succeeded"));
+    measured.window.events = 5;
+    assert_eq!(check(&measured, &plain), "no statement was sent");
+    let mut measured = full();
+    // Statements around it succeeded, and no event.
+    measured.window.events = 0;
+    assert!(check(&measured, &plain).contains("no event succeeded"));
+    for (events, reads, words) in [
+        (7, 0, "no event at --read-target succeeded"),
+        (7, 7, "no event at --target succeeded"),
+        (7, 6, ""),
+    ] {
+        let stats = &mut measured.window;
+        (stats.events, stats.read_events) = (events, reads);
+        assert!(check(&measured, &sided).contains(words));
+        assert_eq!(check(&measured, &plain), "");
+        assert_eq!(check(&measured, &sided).is_empty(), words.is_empty());
+    }
 }
 
 #[test]
