@@ -56,9 +56,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_330, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 139_320, Loosely),
+    ("product lines", 139_465, Loosely),
     ("product lines of pool, session and sql", 76_131, Loosely),
-    ("lines of end-to-end tests", 28_408, Loosely),
+    ("lines of end-to-end tests", 28_491, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
