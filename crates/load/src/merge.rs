@@ -117,7 +117,7 @@ fn add(all: &mut Summary, run: Summary) -> Result<(), String> {
             run.workload, all.workload
         ));
     }
-    if run.is_proof() {
+    if run.proof().is_some() {
         return Err("a proof is of one machine: its clients are all that may write".to_owned());
     }
     if run.in_time_ms != all.in_time_ms {

@@ -114,7 +114,8 @@ fn run_on_tables(
 ) -> Result<(), String> {
     let tables = subject(workload).map_or(&[][..], |subject| subject.tables());
     let texts = tables.iter().map(|(name, columns)| text(name, columns));
-    run_all(plan, &texts.collect::<Vec<String>>()).map_err(|(fault, text)| text + &fault.words())
+    run_all(plan, &texts.collect::<Vec<String>>())
+        .map_err(|(fault, text)| text + &fault.words() + advice(&fault))
 }
 
 /// Runs statements on a connection of their own.

@@ -265,7 +265,7 @@ pub struct Summary {
     /// Results of the thresholds.
     pub thresholds: Vec<Checked>,
     /// Result of a workload that proves data.
-    pub(crate) proof: Option<Verdict>,
+    proof: Option<Verdict>,
     /// Errors, gaps, and the return to the rate before.
     pub outage: Outage,
     /// Events that arrived in the open loop, in the whole run.
@@ -385,9 +385,9 @@ impl Summary {
         summary
     }
 
-    /// True for a run of a workload that proves data.
-    pub(crate) fn is_proof(&self) -> bool {
-        self.proof.is_some()
+    /// Verdict of a workload that proves data.
+    pub(crate) fn proof(&self) -> Option<&Verdict> {
+        self.proof.as_ref()
     }
 
     /// True if a threshold was crossed, or the data are wrong.

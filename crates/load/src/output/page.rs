@@ -19,6 +19,7 @@ const POINTS_MAX: usize = 800;
 #[template(path = "page.html")]
 struct Page<'a> {
     summary: &'a Summary,
+    proof: Option<&'a Verdict>,
     headline: String,
     tiles: Vec<Tile>,
     figures: Vec<Figure>,
@@ -48,6 +49,7 @@ struct Figure {
 pub(super) fn render(summary: &Summary) -> Result<String, String> {
     let page = Page {
         summary,
+        proof: summary.proof(),
         headline: headline(summary),
         tiles: tiles(summary),
         figures: figures(summary),
@@ -124,7 +126,7 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
         };
         tiles.insert(1, tile);
     }
-    if let Some(proof) = &summary.proof {
+    if let Some(proof) = summary.proof() {
         tiles.insert(0, data(proof));
     }
     let outage = &summary.outage;
@@ -505,9 +507,10 @@ mod tests {
 
     #[test]
     fn a_proof_has_its_verdict_and_what_shows_it() {
-        let mut result = summary(&full());
-        result.proof = Some(crate::proof::tests::wrong());
-        let page = render(&result).unwrap();
+        let mut measured = full();
+        let mut proof = crate::proof::tests::wrong();
+        measured.proof = Some(proof.clone());
+        let page = render(&summary(&measured)).unwrap();
         for part in [
             "<b>WRONG <small>",
             "7 writes acknowledged, 2 refused, 1 without an answer, 5 reads",
@@ -517,11 +520,10 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        if let Some(proof) = &mut result.proof {
-            proof.findings.clear();
-            proof.give_up("no time".to_owned());
-        }
-        let page = render(&result).unwrap();
+        proof.findings.clear();
+        proof.give_up("no time".to_owned());
+        measured.proof = Some(proof);
+        let page = render(&summary(&measured)).unwrap();
         assert!(page.contains("<b>The data are unknown</b>: no time"));
         assert!(!page.contains("What is wrong"));
     }
