@@ -131,7 +131,7 @@ pub fn told_demand(before: u32, now: u32) -> u32 {
 }
 
 /// Units of each pool, by what each could use, at least `floor` where there are so many. What
-/// nobody could use is spread evenly; of too few, what is above the floor goes by demand.
+/// nobody could use is spread evenly; of too few each has its part by demand.
 #[must_use]
 pub fn shares(limit: u32, floor: u32, demands: &[u32]) -> Vec<u32> {
     let count = u32::try_from(demands.len()).unwrap_or(u32::MAX).max(1);
@@ -143,14 +143,20 @@ pub fn shares(limit: u32, floor: u32, demands: &[u32]) -> Vec<u32> {
         let each = |(at, want): (u32, &u32)| want + spare / count + u32::from(at < spare % count);
         return (0..).zip(&wants).map(each).collect();
     }
-    let above = u64::from(limit - floor * count);
-    let weight = |want: &u32| u64::from(want - floor);
-    let total: u64 = wants.iter().map(weight).sum();
-    let (mut given, mut rests) = (Vec::new(), Vec::new());
-    for (at, want) in wants.iter().enumerate() {
-        let exact = above * weight(want);
-        given.push(floor + u32::try_from(exact / total).unwrap_or(0));
-        rests.push((std::cmp::Reverse(exact % total), at));
+    // Who would get less than the floor gets that, and the others their parts of the rest.
+    let mut in_order: Vec<usize> = (0..wants.len()).collect();
+    in_order.sort_by_key(|at| wants[*at]);
+    let (mut given, mut rests) = (vec![floor; wants.len()], Vec::new());
+    let (mut left, mut total) = (u64::from(limit), sum);
+    for at in in_order {
+        let want = u64::from(wants[at]);
+        let exact = left * want;
+        if rests.is_empty() && exact < u64::from(floor) * total {
+            (left, total) = (left - u64::from(floor), total - want);
+        } else {
+            given[at] = u32::try_from(exact / total).unwrap_or(0);
+            rests.push((std::cmp::Reverse(exact % total), at));
+        }
     }
     rests.sort_unstable();
     let missing = limit.saturating_sub(given.iter().sum());
@@ -170,7 +176,9 @@ mod tests {
         assert_eq!(shares(64, 2, &[0, 0]), [32, 32]);
         assert_eq!(shares(65, 2, &[10, 30]), [23, 42]);
         assert_eq!(shares(40, 0, &[100, 300]), [10, 30]);
+        assert_eq!(shares(32, 2, &[10, 60]), [5, 27]);
         assert_eq!(shares(40, 2, &[1000, 0, 0]), [36, 2, 2]);
+        assert_eq!(shares(40, 9, &[30, 10, 9]), [22, 9, 9]);
         assert_eq!(shares(3, 2, &[5, 5]), [2, 1]);
         assert_eq!(shares(3, 2, &[0, 9, 9, 9]), [0, 1, 1, 1]);
         assert_eq!(shares(0, 2, &[9, 9]), [0, 0]);

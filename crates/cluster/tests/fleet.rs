@@ -584,8 +584,7 @@ fn a_demand_that_swings_moves_few_units() {
         let mut world = World::new(seed);
         world.limit = 32;
         means.iter().for_each(|_| world.start());
-        let sum: u32 = means.iter().sum();
-        let mut held = [0_u32; 3];
+        let (mut held, mut fair) = ([0_u32; 3], [0_u32; 3]);
         for look in 0..400 {
             for (pool, mean) in world.pools.values_mut().zip(means) {
                 pool.demand =
@@ -593,19 +592,40 @@ fn a_demand_that_swings_moves_few_units() {
             }
             (0..25).for_each(|_| world.pass());
             if look >= 40 {
-                for (held, pool) in held.iter_mut().zip(world.pools.values()) {
-                    *held += pool.total;
+                let demands: Vec<u32> = world.pools.values().map(|pool| pool.demand).collect();
+                let shares = shares(world.limit, FLOOR, &demands);
+                for (at, pool) in world.pools.values().enumerate() {
+                    held[at] += pool.total;
+                    fair[at] += shares[at];
                 }
             }
         }
-        let fair = means.map(|mean| f64::from(world.limit * mean) / f64::from(sum));
-        let held = held.map(|sum| f64::from(sum) / 360.0);
+        let [held, fair] = [held, fair].map(|sums| sums.map(|sum| f64::from(sum) / 360.0));
         println!("{held:.1?} of {fair:.1?}");
         for (held, fair) in held.iter().zip(fair) {
             assert!(
                 (held - fair).abs() <= (fair / 10.0).max(1.0),
                 "{held} of {fair}"
             );
+        }
+    }
+}
+
+#[test]
+fn what_is_short_is_had_by_demand_within_a_tenth() {
+    for demands in [&[60, 30][..], &[10, 60], &[60, 30, 10], &[10, 60, 30]] {
+        let mut world = World::new(4);
+        world.limit = 32;
+        demands.iter().for_each(|_| world.start());
+        (world.pools.values_mut()).for_each(|pool| pool.demand = 30);
+        world.calm(40);
+        for (pool, demand) in world.pools.values_mut().zip(demands) {
+            pool.demand = *demand;
+        }
+        world.calm(20);
+        let held: Vec<u32> = world.pools.values().map(|pool| pool.total).collect();
+        for (held, share) in held.iter().zip(shares(world.limit, FLOOR, demands)) {
+            assert!(held.abs_diff(share) <= share / 10, "{held} of {share}");
         }
     }
 }

@@ -424,16 +424,18 @@ impl Member {
         for (pool, share) in pools.iter_mut().zip(shares(limit, need.floor, &demands)) {
             pool.share = share;
         }
+        let excess = |pool: &SeatView| pool.held.saturating_sub(pool.share);
+        // One that has too much for its own share gives that, however little it is to others.
+        let is_far = pools.iter().any(|pool| excess(pool) > pool.share / NEAR);
         let lack = |pool: &SeatView| {
             let wanted = pool.share.min(pool.demand.max(need.floor));
-            match pool.held + wanted / NEAR < wanted {
-                true => wanted - pool.held,
+            match pool.held + wanted / NEAR < wanted || is_far {
+                true => wanted.saturating_sub(pool.held),
                 false => 0,
             }
         };
         let lacking: u32 = pools.iter().map(lack).sum();
         let lacking = lacking.saturating_sub(u32::try_from(free.len()).unwrap_or(0));
-        let excess = |pool: &SeatView| pool.held.saturating_sub(pool.share);
         let over: u32 = pools.iter().map(excess).sum();
         let own = pools.iter().find(|pool| pool.is_self);
         if let Some(own) = own.filter(|_| self.seat.is_some()) {
