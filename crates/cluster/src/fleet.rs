@@ -26,7 +26,7 @@ mod member;
 mod units;
 
 pub use kills::{ANYBODY, KillAnswer, RemoteKill};
-pub use member::{LIMIT_LOCKS_MAX, Member, Need, Plan, SeatView};
+pub use member::{LIMIT_LOCKS_MAX, Member, Need, Plan, SEAT_ROUNDS, SeatView};
 use std::time::Duration;
 pub use units::Units;
 

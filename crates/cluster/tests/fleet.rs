@@ -16,7 +16,7 @@ mod random;
 
 use cluster::fleet::{
     FRESH, KillAnswer, LIMIT_LOCKS_MAX, Lock, Member, Need, Op, Plan, RemoteKill, Resource,
-    SEATS_MAX, UNITS_MAX, Units, shares, told_demand,
+    SEAT_ROUNDS, SEATS_MAX, UNITS_MAX, Units, shares, told_demand,
 };
 use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
@@ -796,6 +796,89 @@ fn a_pool_that_is_cut_off_forgets_its_kill() {
     world.server.end(world.pools[&0].connection.unwrap());
     world.calm(4);
     assert!(tell(&mut world));
+}
+
+#[test]
+fn of_different_limits_the_least_holds_while_its_pool_is_there() {
+    let mut server = Server::default();
+    let mut pools = [(0, 32), (9, 8)].map(|(seat, limit)| {
+        let (mut member, id) = (Member::new(seat), server.connect(seat.into(), None));
+        member.connected(id);
+        (member, id, Units::default(), limit)
+    });
+    for (first, held) in [(1, 32), (2, 8), (1, 32)] {
+        for _ in 0..20 {
+            for (member, id, units, limit) in &mut pools[..first] {
+                round(member, &mut server, *id, &[need_of(ALL, *limit)], units);
+            }
+        }
+        let totals = pools[..first].iter().map(|pool| pool.0.total(ALL));
+        assert_eq!(totals.sum::<u32>(), held);
+        let is_above = |lock: &Lock| matches!(lock, Lock::Claim(_, 8..));
+        assert_eq!(server.locks.keys().any(is_above), first == 1);
+        if first == 2 {
+            server.end(pools[1].1);
+        }
+    }
+}
+
+/// A pool with seat 0 of which the server has the connection still when it has another.
+fn cut_off(server: &mut Server, needs: &[Need], inherits: Option<u8>) -> (Member, u64, u64) {
+    let (mut member, mut units) = (Member::new(0), Units::default());
+    let [before, now] = [(); 2].map(|()| server.connect(0, None));
+    member.connected(before);
+    inherits.into_iter().for_each(|seat| member.inherit(seat));
+    (0..4).for_each(|_| round(&mut member, server, before, needs, &mut units));
+    assert_eq!(member.seat(), Some(0));
+    member.connected(now);
+    (member, before, now)
+}
+
+#[test]
+fn a_seat_that_ones_own_lost_connection_keeps_is_waited_for_and_no_longer() {
+    let (mut server, needs) = (Server::default(), [need_of(ALL, 4)]);
+    let (mut member, before, now) = cut_off(&mut server, &needs, None);
+    let mut units = Units::default();
+    for _ in 0..SEAT_ROUNDS {
+        round(&mut member, &mut server, now, &needs, &mut units);
+        assert_eq!(member.seat(), None);
+    }
+    assert_eq!(server.locks[&Lock::Seat(0)], before);
+    round(&mut member, &mut server, now, &needs, &mut units);
+    assert_eq!(member.seat(), Some(1));
+}
+
+#[test]
+fn an_inherited_seat_is_lost_to_another_pool_and_to_nobody_else() {
+    let needs = [need_of(ALL, 4)];
+    for has_another in [false, true] {
+        let mut server = Server::default();
+        // The process before has it at first.
+        let old = server.connect(0, None);
+        server.run(old, Op::Get(Lock::Seat(7)));
+        let (mut member, before, now) = cut_off(&mut server, &needs, Some(7));
+        server.end(old);
+        let mut lost = |server: &mut Server| {
+            let locks = member.survey(&needs);
+            let found: Vec<_> = locks
+                .iter()
+                .map(|lock| server.run(now, Op::Holder(*lock)))
+                .collect();
+            let plan = member.decide(server.now, &needs, &locks, &found);
+            let answers: Vec<_> = plan.ops.iter().map(|op| server.run(now, *op)).collect();
+            member.done(server.now, &plan.ops, &answers);
+            plan.lost
+        };
+        assert_eq!((lost(&mut server), lost(&mut server)), (vec![], vec![]));
+        assert_eq!(server.locks[&Lock::Seat(7)], now);
+        if has_another {
+            let other = server.connect(1, None);
+            server.locks.insert(Lock::Seat(7), other);
+            assert_eq!((lost(&mut server), lost(&mut server)), (vec![7], vec![]));
+        }
+        server.end(before);
+        assert_eq!(lost(&mut server), []);
+    }
 }
 
 #[test]

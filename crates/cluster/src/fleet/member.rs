@@ -16,7 +16,7 @@ const NEAR: u32 = 16;
 const EXPECTED_ROUNDS: u8 = 4;
 /// Rounds for which a seat is waited for that the pool's own connection before holds: more than the
 /// server keeps a connection that asks nothing.
-const SEAT_ROUNDS: u16 = 600;
+pub const SEAT_ROUNDS: u16 = 900;
 /// Surveys in a row of the limits that have their turn: long enough to take units.
 const TURN_SURVEYS: u8 = 7;
 /// Locks of the limits that one survey asks for: those of two of the largest, told by all seats.
@@ -63,6 +63,8 @@ pub struct Plan {
     pub new: Vec<(Resource, u32)>,
     /// Units that are to be given up, of those without a backend.
     pub release: Vec<(Resource, u32)>,
+    /// Inherited seats that another pool has by now.
+    pub lost: Vec<u8>,
     /// KILLs of other pools, with the seat that is to be answered and the KILL's number there.
     pub kills: Vec<((u8, u8), RemoteKill)>,
     /// End of this pool's own KILL; `None` within: nobody has the client.
@@ -116,8 +118,9 @@ pub struct Member {
     had_seat: bool,
     /// Connection that had the seat before, and rounds for which its end is waited for.
     before: (u64, u16),
-    /// Seats of pools whose clients came here.
-    inherited: BTreeSet<u8>,
+    /// Seats of pools whose clients came here, and the connection that had each last: its own, or
+    /// that of the process before.
+    inherited: BTreeMap<u8, Option<u64>>,
     seats_free: BTreeSet<u8>,
     /// Seats that were held in the last survey.
     seats: BTreeSet<u8>,
@@ -196,6 +199,17 @@ impl Member {
         self.kill = None;
     }
 
+    /// Number of its last connection, which the server may still have; 0 without one.
+    #[must_use]
+    pub fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// Forgets its connection, which is to another server than the one that is meant now.
+    pub fn moves(&mut self) {
+        self.connection = 0;
+    }
+
     /// Its seat, while it holds one.
     #[must_use]
     pub fn seat(&self) -> Option<u8> {
@@ -204,7 +218,7 @@ impl Member {
 
     /// Keeps the seat of a pool whose clients came here from others, once it is free.
     pub fn inherit(&mut self, seat: u8) {
-        self.inherited.insert(seat);
+        self.inherited.entry(seat).or_default();
     }
 
     /// Units that it may use.
@@ -319,6 +333,14 @@ impl Member {
             .filter_map(|seat| Some((seat, holders.of(Lock::Seat(seat))?)))
             .collect();
         let free: BTreeSet<u8> = (0..SEATS_MAX).filter(|s| !seats.contains_key(s)).collect();
+        for (seat, had_by) in &mut self.inherited {
+            if let Some(&holder) = seats.get(seat)
+                && *had_by.get_or_insert(holder) != holder
+            {
+                plan.lost.push(*seat);
+            }
+        }
+        self.inherited.retain(|seat, _| !plan.lost.contains(seat));
         self.sit_down(&seats, &free, &mut plan.ops);
         self.before.1 = self.before.1.saturating_sub(1);
         self.seats_free = free;
@@ -366,10 +388,10 @@ impl Member {
         let is_coming_free = rounds > 0 && seats.get(&self.wish) == Some(&before);
         if self.seat.is_none() && !is_coming_free {
             let from_wish = (0..SEATS_MAX).map(|step| (self.wish + step) % SEATS_MAX);
-            let mut others = from_wish.filter(|seat| !self.inherited.contains(seat));
+            let mut others = from_wish.filter(|seat| !self.inherited.contains_key(seat));
             ops.extend(others.find(is_free).map(|seat| Op::Get(Lock::Seat(seat))));
         }
-        let kept = self.inherited.iter().filter(|seat| free.contains(seat));
+        let kept = self.inherited.keys().filter(|seat| free.contains(seat));
         ops.extend(kept.map(|seat| Op::Get(Lock::Seat(*seat))));
     }
 
@@ -601,9 +623,10 @@ impl Member {
         for (op, answer) in ops.iter().zip(answers) {
             let got = *answer == Some(1);
             match *op {
-                Op::Get(Lock::Seat(seat)) if got && !self.inherited.contains(&seat) => {
-                    self.seat = Some(seat);
-                }
+                Op::Get(Lock::Seat(seat)) if got => match self.inherited.get_mut(&seat) {
+                    Some(had_by) => *had_by = Some(self.connection),
+                    None => self.seat = Some(seat),
+                },
                 Op::Get(Lock::Claim(of, unit)) if got => {
                     let division = self.divisions.entry(of).or_default();
                     if division.claimed.insert(unit) {

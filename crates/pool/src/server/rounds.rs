@@ -14,7 +14,8 @@ use crate::server::fleet::{ALL, ELSEWHERE, Fleet, Waits};
 use crate::server::probe::{Connection, ProbeError, Rows, log_in_to_look};
 use crate::statements::kill::jobs::{Asker, KillAsk, KillEnd};
 use ::cluster::fleet::{
-    KillAnswer, Lock, Member, Need, Op, RemoteKill, Resource, SEATS_MAX, Units, told_demand,
+    KillAnswer, Lock, Member, Need, Op, RemoteKill, Resource, SEAT_ROUNDS, SEATS_MAX, Units,
+    told_demand,
 };
 use reactor::{Sender, Time};
 use std::collections::BTreeMap;
@@ -32,6 +33,10 @@ const EXPRESSIONS: usize = 128;
 const TEXTS: usize = 8;
 /// Time after which the server ends a connection that asks nothing, that of a host that is gone.
 const GONE_AFTER: u32 = 60;
+/// Its seat is free before another is taken.
+const _: () = assert!(
+    SEAT_ROUNDS as u128 * EVERY_WHILE_EMPTY.as_millis() >= 3 * GONE_AFTER as u128 * 1000 / 2
+);
 /// A pool begins to serve once it has a seat and a unit, or, with a seat, after this.
 const BEGIN_MAX: Duration = Duration::from_secs(3);
 
@@ -42,9 +47,7 @@ struct Rounds {
     published: Vec<Arc<Published>>,
     orders: Vec<Sender<Order>>,
     member: Member,
-    connection: Option<(Connection, u64)>,
-    /// Number of the last connection, which may still stand on the server.
-    last: Option<u64>,
+    connection: Option<Connection>,
     demands: BTreeMap<Resource, u32>,
     /// Receiver of the end of the KILL elsewhere that is told of, and its victim.
     asker: Option<(Waits, u32)>,
@@ -106,7 +109,6 @@ impl Rounds {
             orders: orders.to_vec(),
             member: Member::new(u8::try_from(wish).unwrap_or(0)),
             connection: None,
-            last: None,
             demands: BTreeMap::new(),
             asker: None,
             is_lost: false,
@@ -147,7 +149,7 @@ impl Rounds {
     /// True if the connection is none to the server that is meant now.
     fn is_elsewhere(&self) -> bool {
         let connection = self.connection.as_ref();
-        connection.is_some_and(|(it, _)| !self.shared.upstream.means(&it.at))
+        connection.is_some_and(|it| !self.shared.upstream.means(&it.at))
     }
 
     /// Waits for the next round, which follows at once where a dial waits for another server. Where
@@ -192,9 +194,7 @@ impl Rounds {
 
     /// Gives up all claims with the lost connection.
     fn lose(&mut self) {
-        if let Some((_, number)) = self.connection.take() {
-            self.last = Some(number);
-        }
+        self.connection = None;
         let mut state = self.fleet.lock();
         let state = &mut *state;
         for (resource, units) in &mut state.units {
@@ -207,7 +207,8 @@ impl Rounds {
 
     fn connect(&mut self) -> Result<(), ProbeError> {
         let mut connection = log_in_to_look(&self.shared)?;
-        if let (Some(last), Some(seat)) = (self.last, self.member.seat()) {
+        let last = self.member.connection();
+        if let Some(seat) = self.member.seat() {
             // It may hold what is this pool's. After a restart of the server its number is
             // another's, who does not have the seat.
             let holder = Op::Holder(Lock::Seat(seat)).sql(&self.fleet.name);
@@ -221,15 +222,14 @@ impl Rounds {
             .ok_or_else(|| ProbeError::passing("the server did not tell a connection's number"))?;
         self.member.connected(number);
         self.fleet.lock().at = Some(connection.at.clone());
-        self.connection = Some((connection, number));
+        self.connection = Some(connection);
         Ok(())
     }
 
     fn turn(&mut self) -> Result<(), ProbeError> {
         if self.is_elsewhere() {
             self.lose();
-            // It meant a connection to another server.
-            self.last = None;
+            self.member.moves();
         }
         if self.connection.is_none() {
             self.connect()?;
@@ -242,6 +242,7 @@ impl Rounds {
         let found = self.run(&questions)?;
         let mut plan = self.member.decide(begun, &needs, &locks, &found);
         let mut ops = std::mem::take(&mut plan.ops);
+        (plan.lost.iter()).for_each(|seat| self.lose_seat(*seat));
         {
             let mut state = self.fleet.lock();
             for (resource, unit) in &plan.new {
@@ -264,11 +265,7 @@ impl Rounds {
         if let Some(seat) = self.member.seat() {
             let before = self.fleet.seat.swap(seat, SeqCst);
             if before != seat && before < SEATS_MAX {
-                let told = format_args!(
-                    "seat {before} is another pool's by now: clients with ids of it are closed"
-                );
-                note(Event::FleetSeatLost, told);
-                Order::CloseSeat(before).tell_all(&self.orders);
+                self.lose_seat(before);
             }
         }
         self.put_in_force();
@@ -284,6 +281,16 @@ impl Rounds {
             self.shared.upstream.tell_groups();
         }
         Ok(())
+    }
+
+    /// Closes the clients whose ids name a seat that another pool has.
+    fn lose_seat(&self, seat: u8) {
+        self.fleet.inherited.fetch_and(!(1 << seat), SeqCst);
+        note(
+            Event::FleetSeatLost,
+            format_args!("seat {seat} is another pool's by now: clients with ids of it are closed"),
+        );
+        Order::CloseSeat(seat).tell_all(&self.orders);
     }
 
     /// Tells the others of the next KILL.
@@ -386,7 +393,7 @@ impl Rounds {
 
     /// Runs commands in their order.
     fn run(&mut self, ops: &[Op]) -> Result<Vec<Option<u64>>, ProbeError> {
-        let Some((connection, _)) = &mut self.connection else {
+        let Some(connection) = &mut self.connection else {
             return Err(ProbeError::passing("there is no connection"));
         };
         let text = |ops: &[Op]| {
