@@ -151,9 +151,8 @@ pub(crate) fn kill_anywhere<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Opti
 /// Ends a client of this group, or its statement. `None`: the server must be asked first.
 pub(crate) fn kill<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Option<KillEnd> {
     let fate = ask.fate(&parts.clients, &parts.backends, &parts.backend_pools);
-    let victim = parts.clients.with_id(ask.id);
-    let identity = victim.and_then(|(victim, _)| parts.survey().identity(victim));
-    if let Some(identity) = identity.filter(|_| !matches!(fate, Fate::Ended(_))) {
+    let identity = |victim| parts.survey().identity(victim);
+    if let Some(identity) = fate.victim().and_then(identity) {
         (parts.observed.log).killed(parts.net.now(), &identity, ask.query, &ask.said_by());
     }
     let end = match ask.is_of_administrator() {

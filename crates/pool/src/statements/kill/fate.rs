@@ -45,6 +45,18 @@ pub(crate) enum Fate {
     },
 }
 
+impl Fate {
+    /// The client that it hits.
+    pub(crate) fn victim(&self) -> Option<ClientId> {
+        match self {
+            Fate::Ended(_) => None,
+            Fate::GiveUp(victim) | Fate::Instead(victim) | Fate::Close(victim) => Some(*victim),
+            Fate::LeavePipeline { victim, .. } | Fate::CloseWith { victim, .. } => Some(*victim),
+            Fate::Interrupt { job, .. } => job.aim.map(|aim| aim.victim),
+        }
+    }
+}
+
 impl<S> Backend<S> {
     /// A KILL for what runs here, if nothing is in flight but the victim's.
     fn kill_job(&self, ask: &KillAsk, victim: ClientId, aim: Option<Aim>) -> Option<Job> {
