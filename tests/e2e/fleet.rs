@@ -256,6 +256,12 @@ fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
         assert_eq!(here.value("SELECT CONNECTION_ID()"), mine);
         let refused = two.failure(&format!("KILL {nobody}"));
         says(&refused.message, "SHOW CLIENTS of each pool of the fleet");
+        // What ends several is of one pool, and says so.
+        let Ok([Outcome::Done(done)]) = two.query("KILL USER 'app'").as_deref() else {
+            panic!("it has no clients");
+        };
+        says(&done.info, "0 clients of this pool are closed; say the same to each other pool");
+        assert_eq!(here.value("SELECT CONNECTION_ID()"), mine);
     }
 }
 

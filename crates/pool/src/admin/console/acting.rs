@@ -306,13 +306,16 @@ impl Console {
                 ended += usize::from(matches!(said, Said::Killed(KillEnd::Done)));
             }
         }
-        let of = match self.shared.connections.fleet.is_some() {
-            true => " of this pool; the others of the fleet have their own",
-            false => "",
+        let (of, more) = match self.shared.connections.fleet.is_some() {
+            true => (
+                " of this pool",
+                "; say the same to each other pool of the fleet",
+            ),
+            false => ("", ""),
         };
         Ok(match query {
-            true => format!("the statements of {ended} clients are being ended{of}"),
-            false => format!("{ended} clients are closed{of}"),
+            true => format!("the statements of {ended} clients{of} are being ended{more}"),
+            false => format!("{ended} clients{of} are closed{more}"),
         })
     }
 
