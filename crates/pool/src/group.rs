@@ -139,7 +139,7 @@ impl<N: Net> Group<N> {
             sweep(&mut self.parts, self.sweeps);
         }
         if self.parts.work.drain.is_look_due(self.parts.net.now()) {
-            self.parts.close_drained();
+            close_drained(&mut self.parts);
         }
         self.run_tasks();
         let parts = &mut self.parts;
@@ -218,7 +218,7 @@ impl<N: Net> Group<N> {
             Order::Drain => {
                 parts.work.drain.begin_ending(parts.net.now());
                 parts.shared.scheduling.set_paused(false);
-                parts.close_drained();
+                close_drained(parts);
             }
             Order::Report => {
                 let lines = parts.survey().report();
@@ -388,7 +388,23 @@ fn sweep<N: Net>(parts: &mut Parts<N>, sweeps: u32) {
     (parts.observed.log).tell_idle(now, parts.observed.counts.idle_closed);
     parts.unread().end_longest();
     if parts.work.drain.is_ending() {
-        parts.close_drained();
+        close_drained(parts);
+    }
+}
+
+/// Reads the clients whose turn has come in a drain: those that hold nothing, and have sent nothing,
+/// are closed.
+fn close_drained<N: Net>(parts: &mut Parts<N>) {
+    let now = parts.net.now();
+    for key in parts.clients.keys() {
+        if parts.work.drain.has_turn(key, now)
+            && let Some(client) = parts.clients.get_mut(key)
+        {
+            if client.takes_input() {
+                client.transport.look_again();
+            }
+            parts.work.tasks.add(Task::Read(key));
+        }
     }
 }
 

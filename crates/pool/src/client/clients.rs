@@ -149,8 +149,9 @@ impl<S> Clients<S> {
         Some(backend_id)
     }
 
-    /// Closes a client that keeps nothing on a backend, unless it `departs` to another process. One
-    /// that is logging in goes only where the pool `ends`.
+    /// Closes a client that keeps nothing on a backend and has sent nothing, unless it `departs` to
+    /// another process: the close of a socket with bytes in it is a reset. One that is logging in
+    /// goes only where the pool `ends`.
     pub(crate) fn leave_if_idle(&mut self, key: ClientId, departs: bool, ends: bool) {
         let Some(client) = self.slots.get(key) else {
             return;
@@ -158,7 +159,11 @@ impl<S> Clients<S> {
         use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
             Accepted | Greeted | Proving | Verifying | Opening => ends,
-            Idle => !departs && client.backend().is_none() && client.output.is_none(),
+            Idle => {
+                let is_read = !client.transport.is_readable() && client.input.bytes().is_none();
+                let holds = client.backend().is_some() || client.output.is_some();
+                is_read && !holds && !departs
+            }
             _ => false,
         };
         if idle {

@@ -88,9 +88,13 @@ pub(crate) fn on_client<N: Net>(parts: &mut Parts<N>, key: ClientId, event: Even
     }
 }
 
-/// Serves a client for as long as it has bytes and may be served, and its turn lasts.
+/// Serves a client for as long as it has bytes and may be served, and its turn lasts. In a drain it
+/// is closed then, if its turn has come and it holds nothing.
 pub(crate) fn pump<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     pump_uncounted(parts, key);
+    if !parts.work.drain.is_off() {
+        parts.close_if_drained(key);
+    }
     let held = parts.clients.get(key).map_or(0, Client::held);
     if parts.client_side.inputs.counts(held) {
         parts.room().count(key);

@@ -87,13 +87,6 @@ impl Drain {
         }
     }
 
-    /// Closes the clients whose turn has come and that hold nothing.
-    pub(crate) fn close_all<S>(self, clients: &mut Clients<S>, departures: &Departures, now: Time) {
-        for key in clients.keys() {
-            self.close(key, clients, departures, now);
-        }
-    }
-
     /// Next moment at which the drain has something to do; the last stage may take `longest`.
     pub(crate) fn next(self, longest: Duration) -> Option<Time> {
         match self {
@@ -127,6 +120,8 @@ impl Drain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::shared::Order;
+    use crate::group::tests::{client as idle_client, group};
 
     const S: Duration = Duration::from_secs(1);
 
@@ -148,6 +143,29 @@ mod tests {
         }
         assert!(!drain.is_over(true, S, begun + 99 * S));
         assert!(drain.is_over(false, S, begun));
+    }
+
+    #[test]
+    fn what_a_client_has_sent_is_answered_before_it_is_closed() {
+        let (query, ping) = (&b"\x09\0\0\0\x03SELECT 1"[..], &b"\x01\0\0\0\x0e"[..]);
+        let two = [ping, ping].concat();
+        let error_1053 = &b"\x01\xff\x1d\x04"[..];
+        let answered = &b"\x07\0\0\x01\0"[..];
+        for (order, sent, answer, times) in [
+            (Order::Drain, query, error_1053, 1),
+            (Order::CloseInTurns(Duration::ZERO), &two, answered, 2),
+        ] {
+            let mut group = group();
+            let key = idle_client(&mut group);
+            // No event has told of it yet.
+            group.parts.net.incoming = sent.to_vec();
+            group.order(order);
+            group.turn(&[]);
+            let written = &group.parts.net.written;
+            let found = written.windows(answer.len()).filter(|some| *some == answer);
+            assert_eq!(found.count(), times, "{written:?}");
+            assert!(group.parts.clients.get(key).is_none());
+        }
     }
 
     #[test]

@@ -260,12 +260,6 @@ impl<N: Net> Parts<N> {
         (self.work.drain).close(key, &mut self.clients, &self.client_side.departures, now);
     }
 
-    /// Closes the clients whose turn has come in a drain, and that hold nothing.
-    pub(crate) fn close_drained(&mut self) {
-        let now = self.net.now();
-        (self.work.drain).close_all(&mut self.clients, &self.client_side.departures, now);
-    }
-
     /// Matching of waiting clients and backends at this moment.
     #[inline]
     pub(crate) fn matching(&mut self) -> Matching<'_, N::Sock> {

@@ -152,7 +152,6 @@ pub(crate) fn statement_done<N: Net>(
     if !parts.client_side.waiting_count.is_empty() {
         parts.work.tasks.add(Task::Pipeline(backend_id));
     }
-    parts.close_if_drained(owner);
     parts.work.tasks.add(Task::Read(owner));
 }
 

@@ -84,6 +84,11 @@ impl<S> Transport<S> {
         self.ended |= event.closed;
     }
 
+    /// Has the socket looked at by the next read, also without an event.
+    pub(crate) fn look_again(&mut self) {
+        self.readable = true;
+    }
+
     /// True if something may be there to be read.
     pub(crate) fn is_readable(&self) -> bool {
         self.readable

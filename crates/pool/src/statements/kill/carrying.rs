@@ -132,7 +132,6 @@ pub(crate) fn kill_ends<N: Net>(parts: &mut Parts<N>, killer: ClientId, end: &Ki
     {
         parts.answers().killed(killer, end);
         parts.work.tasks.add(Task::Read(killer));
-        parts.close_if_drained(killer);
     }
 }
 
