@@ -138,6 +138,12 @@ impl<N: Net> Group<N> {
             self.sweeps = self.sweeps.wrapping_add(1);
             sweep(&mut self.parts, self.sweeps);
         }
+        let (work, now) = (&mut self.parts.work, self.parts.net.now());
+        while work.answered.first().is_some_and(|(at, _)| *at <= now) {
+            let due = work.answered.pop_first();
+            due.into_iter()
+                .for_each(|(_, key)| work.tasks.add(Task::Read(key)));
+        }
         if self.parts.work.drain.is_look_due(self.parts.net.now()) {
             close_drained(&mut self.parts);
         }
@@ -198,7 +204,8 @@ impl<N: Net> Group<N> {
             next = next.min(slow_readers.next_relief(&parts.backends, waits, now));
         }
         let drains = parts.work.drain.next(parts.settings.drain_max);
-        next.min(drains.unwrap_or(next))
+        let answered = parts.work.answered.first().map(|(at, _)| *at);
+        (drains.into_iter().chain(answered)).fold(next, Time::min)
     }
 
     /// Statements that wait because the share of those known to be long is used up; for tests.
@@ -392,17 +399,12 @@ fn sweep<N: Net>(parts: &mut Parts<N>, sweeps: u32) {
     }
 }
 
-/// Reads the clients whose turn has come in a drain: those that hold nothing, and have sent nothing,
+/// Reads the clients whose turn has come in a drain: those that hold nothing and have sent nothing
 /// are closed.
 fn close_drained<N: Net>(parts: &mut Parts<N>) {
     let now = parts.net.now();
     for key in parts.clients.keys() {
-        if parts.work.drain.has_turn(key, now)
-            && let Some(client) = parts.clients.get_mut(key)
-        {
-            if client.takes_input() {
-                client.transport.look_again();
-            }
+        if parts.work.drain.has_turn(key, now) {
             parts.work.tasks.add(Task::Read(key));
         }
     }

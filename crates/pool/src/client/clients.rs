@@ -19,9 +19,14 @@ use crate::server::fleet::seat_of;
 use reactor::{Net, Slots, Time};
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 /// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
 pub(crate) const FIRST_ID: u32 = 1 << 30;
+
+/// Time behind an answer in which a drain closes no client: its next command may be on its way, and
+/// is to get an error that says that nothing has been executed.
+const ANSWERED: Duration = Duration::from_millis(2);
 
 /// The clients of a group.
 #[derive(Debug)]
@@ -151,11 +156,16 @@ impl<S> Clients<S> {
 
     /// Closes a client that keeps nothing on a backend and has sent nothing, unless it `departs` to
     /// another process: the close of a socket with bytes in it is a reset. One that is logging in
-    /// goes only where the pool `ends`.
-    pub(crate) fn leave_if_idle(&mut self, key: ClientId, departs: bool, ends: bool) {
-        let Some(client) = self.slots.get(key) else {
-            return;
-        };
+    /// goes only where the pool `ends`. Gives the moment at which to ask again about one that was
+    /// answered within [`ANSWERED`].
+    pub(crate) fn leave_if_idle(
+        &mut self,
+        key: ClientId,
+        departs: bool,
+        ends: bool,
+        now: Time,
+    ) -> Option<Time> {
+        let client = self.slots.get(key)?;
         use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
             Accepted | Greeted | Proving | Verifying | Opening => ends,
@@ -166,9 +176,13 @@ impl<S> Clients<S> {
             }
             _ => false,
         };
-        if idle {
-            self.close_for(key, end::DRAIN);
+        let may_end = client.since() + ANSWERED;
+        match idle {
+            true if client.state() == Idle && now < may_end => return Some(may_end),
+            true => self.close_for(key, end::DRAIN),
+            false => {}
         }
+        None
     }
 
     /// Takes one of those who must go.

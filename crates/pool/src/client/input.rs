@@ -51,6 +51,8 @@ pub(crate) struct FromClient<'a, N: Net> {
     pub(crate) tls_bytes: &'a Meter,
     /// Steps of handshakes that may still be made in this turn.
     pub(crate) handshakes_left: &'a mut usize,
+    /// True in a drain: what has come is read also before an event tells of it.
+    pub(crate) drains: bool,
 }
 
 /// Result of a look at a client's socket.
@@ -116,6 +118,9 @@ impl<N: Net> FromClient<'_, N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Got::Nothing;
         };
+        if self.drains {
+            client.transport.look_again();
+        }
         if client.transport.is_handshaking() && client.transport.is_readable() {
             if *self.handshakes_left == 0 {
                 self.inputs.stand_in_line(key);
@@ -366,6 +371,7 @@ mod tests {
                 lent: &mut self.lent,
                 tls_bytes: &self.tls_bytes,
                 handshakes_left: &mut self.handshakes_left,
+                drains: false,
             }
         }
 

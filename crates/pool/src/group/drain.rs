@@ -74,17 +74,18 @@ impl Drain {
         }
     }
 
-    /// Closes a client if its turn has come and it holds nothing.
+    /// Closes a client if its turn has come and it holds nothing, or gives the moment at which to
+    /// ask again.
     pub(crate) fn close<S>(
         self,
         key: ClientId,
         clients: &mut Clients<S>,
         departures: &Departures,
         now: Time,
-    ) {
-        if self.has_turn(key, now) {
-            clients.leave_if_idle(key, departures.has(key), self.is_ending());
-        }
+    ) -> Option<Time> {
+        let has_turn = self.has_turn(key, now);
+        let leave = || clients.leave_if_idle(key, departures.has(key), self.is_ending(), now);
+        has_turn.then(leave).flatten()
     }
 
     /// Next moment at which the drain has something to do; the last stage may take `longest`.
@@ -121,9 +122,10 @@ impl Drain {
 mod tests {
     use super::*;
     use crate::group::shared::Order;
-    use crate::group::tests::{client as idle_client, group};
+    use crate::group::tests::{NOW, client as idle_client, group};
 
     const S: Duration = Duration::from_secs(1);
+    const MS: Duration = Duration::from_millis(1);
 
     fn client(index: u32) -> ClientId {
         ClientId::from_parts(index, 0)
@@ -160,6 +162,12 @@ mod tests {
             // No event has told of it yet.
             group.parts.net.incoming = sent.to_vec();
             group.order(order);
+            group.turn(&[]);
+            // Its next command may be on its way.
+            let is_here = group.parts.clients.get(key).is_some();
+            assert_eq!(is_here, sent != query);
+            assert!(!is_here || group.deadline() <= NOW + 2 * MS);
+            group.parts.net.now = NOW + 2 * MS;
             group.turn(&[]);
             let written = &group.parts.net.written;
             let found = written.windows(answer.len()).filter(|some| *some == answer);

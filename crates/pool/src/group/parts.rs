@@ -62,13 +62,13 @@ use crate::statements::binary_prepare::StatementCommands;
 use crate::statements::kill::connection::KillConnection;
 use crate::upgrade::departures::Departures;
 use crate::upgrade::migrating::Migrating;
-use reactor::{Net, Slots};
+use reactor::{Net, Slots, Time};
 use session::global_defaults::GlobalDefaults;
 use session::known_digests::KnownDigests;
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
 use session::state::Interner;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use wire::capabilities::NO_SCHEMA;
 
@@ -184,6 +184,8 @@ pub struct Work {
     /// Steps of handshakes that may still be made in this turn.
     pub(crate) handshakes_left: usize,
     pub(crate) drain: Drain,
+    /// Clients that a drain is to close, and when it may: each once behind an answer.
+    pub(crate) answered: BTreeSet<(Time, ClientId)>,
     /// Messages that the group's thread has to hand over.
     pub turn_output: TurnOutput,
 }
@@ -254,10 +256,12 @@ impl<N: Net> Parts<N> {
         }
     }
 
-    /// Closes a client if its turn has come in a drain and it holds nothing.
+    /// Closes a client if its turn has come in a drain and it holds nothing, now or a moment later.
     pub(crate) fn close_if_drained(&mut self, key: ClientId) {
-        let now = self.net.now();
-        (self.work.drain).close(key, &mut self.clients, &self.client_side.departures, now);
+        let (work, now) = (&mut self.work, self.net.now());
+        let departures = &self.client_side.departures;
+        let later = work.drain.close(key, &mut self.clients, departures, now);
+        work.answered.extend(later.map(|at| (at, key)));
     }
 
     /// Matching of waiting clients and backends at this moment.
@@ -339,6 +343,7 @@ impl<N: Net> Parts<N> {
             lent: &mut self.work.lent,
             tls_bytes: &self.client_side.retained.tls_bytes,
             handshakes_left: &mut self.work.handshakes_left,
+            drains: !self.work.drain.is_off(),
         }
     }
 

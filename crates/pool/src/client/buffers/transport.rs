@@ -84,7 +84,7 @@ impl<S> Transport<S> {
         self.ended |= event.closed;
     }
 
-    /// Has the socket looked at by the next read, also without an event.
+    /// Makes the next read look at the socket without an event.
     pub(crate) fn look_again(&mut self) {
         self.readable = true;
     }
