@@ -95,7 +95,7 @@ table! {
                 .fixed()
             }
 
-            /// Owner of these files, a name or number. Another one than the user who starts the
+            /// Owner of these files. Another one than the user who starts the
             /// pool needs root or CAP_CHOWN.
             socket_owner: Option<UserNumber> {
                 .of(Kind::Text("the name or the number of a user"))
@@ -103,7 +103,7 @@ table! {
                 .fixed()
             }
 
-            /// Group of these files, a name or number.
+            /// Group of these files.
             socket_group: Option<GroupNumber> {
                 .of(Kind::Text("the name or the number of a group"))
                 .or_nothing("the group of that user")
@@ -465,11 +465,11 @@ table! {
             /// Resident memory of the pool above which new clients are refused (error 1041) and
             /// only the first 16 KiB of commands are read. The same holds while the machine has
             /// less than 64 MiB free, or the control group a sixteenth of its limit (at most 64
-            /// MiB). Default: 90 % of the machine or of the smallest control group's limit. Beyond
-            /// it the client that holds most may be closed (event `memory-share`). See
+            /// MiB). Beyond it the client that holds most may be closed (event `memory-share`). See
             /// [Bounds](../bounds.md#clients-and-logins).
             memory_bytes_max: Option<usize> {
-                .number("bytes", 1 << 20, MANY).or_nothing("90 % of what there is")
+                .number("bytes", 1 << 20, MANY)
+                .or_nothing("90 % of the machine, or of the smallest control group's limit")
                 .fixed()
             }
 
