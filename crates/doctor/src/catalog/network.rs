@@ -71,7 +71,7 @@ pub(super) fn local_ports(facts: &Facts, question: &Question) -> Option<Finding>
 }
 
 /// Sockets for each place of the kernel's table from which on every packet pays for its chain:
-/// measured in `docs/performance.md`.
+/// measured in decision 0029.
 const TABLE_CROWDED: u64 = 8;
 
 /// The table in which the kernel looks up the socket of each packet. Kernels before 6.1 do not tell

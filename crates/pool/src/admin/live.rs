@@ -25,9 +25,9 @@ use std::time::Duration;
 
 /// The page.
 pub(crate) const PAGE: &str = include_str!("live.html");
-/// Between two points.
+/// Time between two points.
 const EVERY: Duration = Duration::from_secs(1);
-/// An hour of them.
+/// Points of an hour.
 const POINTS_MAX: usize = 3600;
 /// Somebody looks at the page if it was asked for within this time.
 const LOOKED_WITHIN: Duration = Duration::from_secs(5);

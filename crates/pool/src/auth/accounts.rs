@@ -26,11 +26,11 @@ use wire::auth::{Nonce, Plugin};
 pub(crate) struct Accounts {
     /// The users of the settings, as these were read last.
     listed: Mutex<Arc<Listed>>,
-    /// Decides who stands in for whom, and is known to nobody.
+    /// Secret by which a user is chosen to stand in for an unknown name.
     secret: Cached,
     /// The server's accounts, as they were read last.
     of_server: Mutex<Arc<ServerAccounts>>,
-    /// Stands in where there is nobody else.
+    /// Account that stands in where no user is listed.
     nobody: Arc<Account>,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Delayed {
 /// All of them, by the moment at which they hear it.
 #[derive(Debug, Default)]
 pub(crate) struct AuthDelays {
-    /// The number tells apart those of one moment.
+    /// By the moment at which each is due; the number keeps apart those of one moment.
     waiting: BTreeMap<(Time, u64), Delayed>,
     count: u64,
 }

@@ -29,9 +29,8 @@ pub(crate) fn hold_back<N: Net>(
     }
 }
 
-/// Denies a name that was not proven, or whose schema was refused. What follows is the
-/// end, but for a change of user on MariaDB, after which the client's next command is wanted.
-/// The word is held back for its delay where it is the end.
+/// Denies a name that was not proven, or whose schema was refused. The error comes after its delay
+/// and the client is closed; after a change of user on MariaDB its next command is awaited instead.
 pub(crate) fn not_let_in<N: Net>(parts: &mut Parts<N>, key: ClientId, denial: &Denial) {
     let mariadb = matches!(parts.shared.server.flavour, Server::MariaDb(_));
     let why = (denial.error.code, denial.reason);

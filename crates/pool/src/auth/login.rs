@@ -34,7 +34,8 @@ use wire::wiped::Wiped;
 
 /// Bytes of a name that are kept for the error, many times what an account's name may have.
 const NAME_MAX: usize = 1024;
-/// Reason why a login fails whose client has taken the key from elsewhere: the server's, mostly.
+/// Reason of a failed login whose client has encrypted with another RSA key than the pool's: mostly
+/// the server's.
 pub(crate) const OTHER_KEY: &str = "other-rsa-key";
 /// Bytes of an answer that a worker is given: a password that may be right, with its NUL, and one
 /// more, so that what is longer is wrong still.
@@ -79,7 +80,7 @@ pub(crate) struct Login {
     stage: Stage,
     /// Account that the name means, once it has come.
     identity: Option<Identity>,
-    /// The quick answer in front of a full authentication.
+    /// Short proof that came before a full authentication.
     quick: Vec<u8>,
     /// Held while a worker checks its password.
     pub(crate) waits: Option<Waits>,
@@ -96,7 +97,7 @@ pub(crate) struct Login {
     other_key: bool,
     /// Fingerprint of the certificate that was shown to the client, in the login under TLS.
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// Login to which a change of user goes back where a server lets the connection live on.
+    /// State to return to when a change of user fails, where the server keeps the connection.
     pub(crate) before: Option<Before>,
 }
 
@@ -348,8 +349,8 @@ impl Login {
         Outcome::Send(out)
     }
 
-    /// Proof by the password that the certificate is this account's server's, where the login was
-    /// one of `mysql_native_password` with a password, under TLS.
+    /// Proof, by the password, that the certificate is the server's own: of a login under TLS by
+    /// `mysql_native_password` with a password.
     pub(crate) fn certificate_proof(&self) -> Option<[u8; CERTIFICATE_PROOF_LEN]> {
         let verifier = &self.account()?.verifier;
         let is_native = self.stage == Stage::Answer(Plugin::Native) && !verifier.empty;

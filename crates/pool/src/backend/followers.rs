@@ -18,7 +18,7 @@ pub(crate) const FOLLOWER_MAX: usize = 8 * 1024;
 /// Memory of an empty queue that is kept for the next commands.
 const SPARE_MAX: usize = 16 * 1024;
 
-/// See the file's head.
+/// Bytes of the commands in flight that are pipelined behind another one.
 #[derive(Debug, Default)]
 pub(crate) struct Followers(VecDeque<u8>);
 

@@ -13,8 +13,8 @@
 //! preparation, which may wait for a lock like a statement, and a reset, which may have much to
 //! roll back.
 //!
-//! Invariant: what a client may still be told of a statement of its own is not lost to a limit of
-//! what lies idle.
+//! Invariant: no limit of idle backends closes one that has still to answer about a client's
+//! statement.
 
 use crate::backend::{Backend, BackendState};
 use crate::config::Settings;
@@ -28,8 +28,8 @@ use std::time::Duration;
 pub(crate) const UNREAD_BYTES_MAX: usize = 32 * 1024;
 /// Longest time for which the rest of such a reply is read.
 pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(5);
-/// The longest part of a backend's last moments in which it is not used any more. A command that
-/// meets the server's own close on the way would be lost.
+/// Longest time before the server closes a backend (`wait_timeout`) in which it is sent nothing: a
+/// command that meets the close on its way would be lost.
 const MARGIN_MAX: Duration = Duration::from_secs(5);
 /// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
 const ALIVE: Duration = Duration::from_millis(500);
@@ -120,8 +120,8 @@ impl<S> Backend<S> {
         asks && self.state() == BackendState::CheckedOut
     }
 
-    /// True if enough of a reply that nobody waits for has been read. In front of what a client
-    /// keeps here it is read to its end: the session would go with the backend.
+    /// True if enough of a reply that nobody waits for has been read. Where a client keeps its
+    /// session on the backend, such a reply in front of its own is read to its end.
     pub(crate) fn is_read_in_vain(&self, now: Time) -> bool {
         let left = self.flight().front().and_then(|command| command.left);
         let sends_rows = self.summary.columns.is_some();
@@ -133,7 +133,7 @@ impl<S> Backend<S> {
         })
     }
 
-    /// True if the server will keep it, which is idle, for long enough to run something on it.
+    /// True if the server keeps this idle backend for long enough to run a statement on it.
     pub(crate) fn lives_on(&self, capabilities: u32, timeouts: &ServerTimeouts, now: Time) -> bool {
         let idle = now.since(self.since);
         if idle < ALIVE {

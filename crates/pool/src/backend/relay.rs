@@ -163,7 +163,7 @@ pub(crate) struct Relay<'a> {
     pub shape: Shape<'a>,
     /// The backend's status flags, for an EOF packet in the middle.
     pub status: u16,
-    /// Parts that it is told otherwise.
+    /// Changes to the reply on its way to the client.
     pub(crate) adjustments: Adjustments,
     /// Changes that the client is still to be told.
     pub(crate) pending_changes: &'a mut PendingChanges,
@@ -171,7 +171,7 @@ pub(crate) struct Relay<'a> {
     pub(crate) bound: &'a mut Bound,
 }
 
-/// Parts of a reply that its client is told otherwise than its server says them.
+/// Changes to a reply on its way to the client, where the server's words do not fit its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Adjustments {
     /// The id of the statement that it prepares.

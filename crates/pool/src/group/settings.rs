@@ -7,8 +7,8 @@ use crate::backend::{Backend, BackendState};
 use crate::group::parts::Parts;
 use reactor::Net;
 
-/// Takes the settings in force, if they are others by now. What is counted for users with a
-/// limit only is counted anew: a limit may have come, or gone.
+/// Takes the settings in force, if they are others by now. Counts that are kept for users with a
+/// limit alone are made anew: a limit may have come, or gone.
 pub(crate) fn take_settings<N: Net>(parts: &mut Parts<N>) {
     let epoch = parts.shared.settings_epoch();
     if epoch != parts.known.settings_epoch {

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Arrears of admission older than this are not made up for.
 const BURST: Duration = Duration::from_millis(2);
 /// Logins without TLS that cost the machine as much as one with a full handshake: about 0.1 ms of
-/// CPU against 0.8 ms with a P-256 key, at both ends together (docs/performance.md, Storms).
+/// CPU against 0.8 ms with a P-256 key, at both ends together (decision 0029).
 pub(crate) const HANDSHAKE_LOGINS: u32 = 8;
 /// The longest time that handshakes which have begun keep the next login out.
 const DEBT_MAX: Duration = Duration::from_millis(100);

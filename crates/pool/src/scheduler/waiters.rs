@@ -131,9 +131,8 @@ impl<S> Waiters<'_, S> {
     }
 
     /// Prefetches the memory of those who are next in a queue: they were last looked at when their
-    /// statements came, thousands of others ago. they were last looked at when their statements
-    /// came, thousands of others ago. What is found through memory that is being fetched itself is
-    /// asked for one client later.
+    /// statements came, thousands of others ago. What is found through memory that is being fetched
+    /// itself is asked for one client later.
     fn fetch_coming(&self, pool: usize, queue: QueueName) {
         let queues = &self.pools.pools[pool].queues;
         if let Some(third) = queues.behind(queue, 2) {

@@ -87,7 +87,8 @@ impl<'a> Times<'a> {
         Ok(Some(Times { pool, now, spans }))
     }
 
-    /// Counts by digest in a time, with what runs and waits, and how many do.
+    /// Counts by digest within a time, statements that run or wait included, and the number of
+    /// those.
     fn digests(&self, span: &Span) -> (Digests, BTreeMap<u64, usize>) {
         let (mut digests, mut running) = (span.figures.digests.clone(), BTreeMap::new());
         let known = &self.pool.total.figures.digests;

@@ -52,7 +52,7 @@ pub(crate) struct Taking {
     channel: Option<Channel>,
     defaults: Vec<PeerDefaults>,
     listens_at: Listening,
-    /// Told when this group listens.
+    /// Receiver of the word that this group listens.
     listens: Option<SyncSender<Result<(), String>>>,
 }
 
@@ -242,7 +242,7 @@ impl Taking {
         answered
     }
 
-    /// Says what is taken: whole, or not at all.
+    /// Acknowledges a batch, as a whole or not at all.
     fn answer(&mut self, verdicts: Vec<Option<String>>) -> Result<(), String> {
         let Some(channel) = &mut self.channel else {
             return Err("nobody is there to be answered".into());
