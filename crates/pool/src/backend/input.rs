@@ -142,7 +142,7 @@ impl<N: Net> FromBackend<'_, N> {
         if !(self.slow_readers).may_read(backend, self.clients, self.shared, now) {
             return self.slow_readers.note_held_up(key, backend, now);
         }
-        match backend.summary.len >= self.shared.lengths.long_reply {
+        match self.is_long(key) {
             true => self.bulk.push(Piece::Reply(key)),
             false => self.bulk.read_at_once(key),
         }

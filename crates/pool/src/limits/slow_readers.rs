@@ -92,6 +92,27 @@ struct Reader {
     has_followers: bool,
 }
 
+impl Reader {
+    /// A reader behind whose statement no other was sent on its backend.
+    fn new<S>(
+        key: ClientId,
+        client: &Client<S>,
+        backend: BackendId,
+        crowd: &Crowd<'_, S>,
+    ) -> Reader {
+        let own = client.backend_in(crowd.backends);
+        Reader {
+            since: client.since(),
+            client: key,
+            backend,
+            user: client.identity.user(),
+            digest: client.statement.digest,
+            keeps_backend: client.is_held() || own.is_some_and(Backend::in_transaction),
+            has_followers: false,
+        }
+    }
+}
+
 /// Next bytes for a client whose reply was taken off its backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextOfSpool {
@@ -633,14 +654,9 @@ impl SlowReaders {
             let owner = (front.owner).filter(|_| front.purpose == Purpose::Statement)?;
             let client = crowd.clients.get(owner)?;
             let waits = client.output.as_ref()?.rest.is_on_backend();
-            (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
-                since: client.since(),
-                client: owner,
-                backend: *backend_id,
-                user: client.identity.user(),
-                digest: client.statement.digest,
-                keeps_backend: keeps_backend(client, crowd),
+            (waits && now.since(since) >= SLOW_AFTER).then(|| Reader {
                 has_followers: backend.has_followers(),
+                ..Reader::new(owner, client, *backend_id, crowd)
             })
         });
         on_backend.collect()
@@ -653,15 +669,8 @@ impl SlowReaders {
             let client = crowd.clients.get(*key)?;
             let backend = (client.backend()).filter(|_| client.state() == ClientState::Idle)?;
             client.spooled()?;
-            (now.since(client.since()) >= SLOW_AFTER).then_some(Reader {
-                since: client.since(),
-                client: *key,
-                backend,
-                user: client.identity.user(),
-                digest: client.statement.digest,
-                keeps_backend: keeps_backend(client, crowd),
-                has_followers: false,
-            })
+            (now.since(client.since()) >= SLOW_AFTER)
+                .then(|| Reader::new(*key, client, backend, crowd))
         });
         within.collect()
     }
@@ -795,21 +804,8 @@ fn is_spooled<S>(clients: &Slots<Client<S>, ClientId>, key: ClientId) -> bool {
 /// the spool is none: it can take nothing.
 fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
     let client = crowd.clients.get(key)?;
-    (!client.waits_for_spool()).then_some(Reader {
-        since: client.since(),
-        client: key,
-        backend: client.backend()?,
-        user: client.identity.user(),
-        digest: client.statement.digest,
-        keeps_backend: keeps_backend(client, crowd),
-        has_followers: false,
-    })
-}
-
-/// True if a client's transaction or a pin keeps its backend when its reply has ended.
-fn keeps_backend<S>(client: &Client<S>, crowd: &Crowd<'_, S>) -> bool {
-    let backend = client.backend_in(crowd.backends);
-    client.is_held() || backend.is_some_and(Backend::in_transaction)
+    let backend = client.backend()?;
+    (!client.waits_for_spool()).then(|| Reader::new(key, client, backend, crowd))
 }
 
 /// Backends of a group that slow readers may hold while others wait.

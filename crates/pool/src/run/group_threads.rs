@@ -190,10 +190,13 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     let (published, groups) = (post.published.clone(), post.groups.clone());
     let questions = post.questions.clone();
     let (shared, first) = (post.shared.clone(), post.index == 0);
-    if first {
-        let max = shared.settings().memory_bytes_max;
-        shared.retained.memory.look(max);
-    }
+    let look_at_memory = || {
+        if first {
+            let max = shared.settings().memory_bytes_max;
+            shared.retained.memory.look(max);
+        }
+    };
+    look_at_memory();
     let (index, progress) = (post.index, post.progress.clone());
     let (mut group, part, mailbox, (_presence, gate)) = match set_up(post) {
         Ok(made) => {
@@ -248,10 +251,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         let now = Time::now();
         turns.lengths.record(now.since(group.parts.net.now()));
         if now >= census_at + CENSUS_EVERY {
-            if first {
-                let max = shared.settings().memory_bytes_max;
-                shared.retained.memory.look(max);
-            }
+            look_at_memory();
             // Who reads the last one holds it for a moment only: the next turn tries again.
             if published.put(group.parts.survey().view(turns.clone())) {
                 census_at = now;

@@ -16,8 +16,7 @@ use crate::group::tasks::Task;
 use crate::group::tokens::ClientId;
 use crate::pair::next::Next;
 use crate::statements::endings;
-use crate::upgrade::departures::BATCH_CLIENTS;
-use crate::upgrade::departures::Going;
+use crate::upgrade::departures::{BATCH_CLIENTS, Going};
 use crate::upgrade::record::Stays;
 use reactor::{Net, Time};
 
@@ -92,6 +91,14 @@ pub(crate) fn goes<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Going {
         }
         Some(why) => Going::Not(why),
     }
+}
+
+/// Notes that the other process does not take a client, with a backend or without.
+pub(crate) fn refuse<N: Net>(parts: &mut Parts<N>, key: ClientId) {
+    let bound = parts.clients.get(key).and_then(Client::backend);
+    let has_backend = bound.is_some() || parts.server_side.migrating.has(key);
+    let refused = &mut parts.client_side.departures.refused;
+    refused.insert((key, has_backend));
 }
 
 /// True if the server owes a report of what an idle client has done on its backend, and is
@@ -248,13 +255,7 @@ mod tests {
     fn who_was_refused_is_looked_at_again_once_it_has_or_has_no_backend() {
         let mut group = group();
         let key = client(&mut group);
-        let Parts {
-            client_side,
-            clients,
-            server_side,
-            ..
-        } = &mut group.parts;
-        (client_side.departures).refuse(key, clients, &server_side.migrating);
+        refuse(&mut group.parts, key);
         assert_eq!(goes(&mut group.parts, key), Going::Not(Stays::Refused));
         let backend_id = backend(&mut group);
         assert!(checkout::bind(&mut group.parts, key, backend_id));

@@ -3,9 +3,7 @@
 //! [`crate::upgrade::departing`] decides who stands in it. Invariant: nobody stands in it
 //! while no hand-over is under way.
 
-use crate::client::clients::Clients;
 use crate::group::tokens::ClientId;
-use crate::upgrade::migrating::Migrating;
 use crate::upgrade::record::Stays;
 use reactor::Time;
 use std::collections::HashSet;
@@ -54,18 +52,6 @@ impl Departures {
     /// Puts one that was taken out of the line back in front, for the next batch.
     pub(crate) fn put_back(&mut self, departure: (ClientId, Time)) {
         self.queue.insert(0, departure);
-    }
-
-    /// Notes that the other process does not take a client, with a backend or without.
-    pub(crate) fn refuse<S>(
-        &mut self,
-        key: ClientId,
-        clients: &Clients<S>,
-        migrating: &Migrating<S>,
-    ) {
-        let has_backend = clients.get(key).is_some_and(|c| c.backend().is_some());
-        self.refused
-            .insert((key, migrating.has(key) || has_backend));
     }
 
     pub(crate) fn has(&self, key: ClientId) -> bool {

@@ -213,11 +213,7 @@ impl Giving {
                     closing::close(&mut group.parts, *key);
                 }
                 Some(why) => {
-                    (group.parts.client_side.departures).refuse(
-                        *key,
-                        &group.parts.clients,
-                        &group.parts.server_side.migrating,
-                    );
+                    departing::refuse(&mut group.parts, *key);
                     self.progress.steps().refusal = Some(why);
                     taking_in::let_in(&mut group.parts, *key);
                 }
@@ -299,11 +295,7 @@ impl Giving {
         }
         let record = group.parts.survey().packed(key);
         if record.is_err() {
-            (group.parts.client_side.departures).refuse(
-                key,
-                &group.parts.clients,
-                &group.parts.server_side.migrating,
-            );
+            departing::refuse(&mut group.parts, key);
         }
         let record = record?;
         match taking_in::send_away(&mut group.parts, key) {
