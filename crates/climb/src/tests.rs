@@ -6,7 +6,6 @@
 //! says that it runs: no test waits for time to pass.
 
 use std::fs;
-use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

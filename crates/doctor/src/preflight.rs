@@ -106,7 +106,7 @@ pub fn sentence(finding: &Finding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::{Role, Way};
+    use crate::question::Role;
 
     fn question(connections: u64) -> Question {
         Question {

@@ -4,7 +4,6 @@ use clap::Parser;
 use load_core::errors::{EADDRNOTAVAIL, EMFILE, Fault, Phase};
 use load_core::login::Credentials;
 use load_core::ports::Sources;
-use load_core::stats::Class;
 use reactor::Address;
 use std::io;
 use std::time::Duration;

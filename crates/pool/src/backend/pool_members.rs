@@ -510,7 +510,6 @@ impl<N: Net> PoolMembers<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Client;
     use crate::group::scripted::{Scripted, shared};
     use reactor::Time;
     use std::rc::Rc;

@@ -397,7 +397,6 @@ fn put_reply<S>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Client;
     use crate::client::buffers::packing::Packing;
     use crate::client::clients::Clients;
     use crate::group::scripted::{Scripted, shared};

@@ -328,7 +328,7 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::cluster::{DISCOVERED_MAX, Observation, State, Traffic};
+    use ::cluster::{Observation, State, Traffic};
 
     const TABLES: &str =
         "[cluster]\ndiscover = true\ndiscover_networks = [\"10.0.0.0/8\", \"2001:db8::/32\"]\n";

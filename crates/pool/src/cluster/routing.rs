@@ -190,13 +190,11 @@ pub(crate) fn leave_for_writer<N: Net>(parts: &mut Parts<N>, key: ClientId) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::losses;
     use crate::backend::replies;
     use crate::backend::{InFlight, Purpose};
     use crate::client::ClientState;
     use crate::cluster::Cluster;
     use crate::cluster::elsewhere::tests::reads;
-    use crate::cluster::leaving_readers;
     use crate::errors::reasons::PinReason;
     use crate::group::Group;
     use crate::group::scripted::{Scripted, shared};

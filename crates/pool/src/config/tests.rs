@@ -4,7 +4,6 @@ use super::*;
 use crate::config::checks::SIGNAL_PATHS;
 use crate::config::rows::{console_rows, otel_rows, server_rows, tls_rows, user_rows};
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 use wire::auth::Plugin;
 
 const GOOD: &str = r#"

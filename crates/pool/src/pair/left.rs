@@ -163,7 +163,7 @@ mod tests {
     use session::plan::statement_without_text;
     use session::state::Session;
     use std::rc::Rc;
-    use wire::command::{Command, ReplyShape};
+    use wire::command::Command;
 
     fn ends(parts: &mut Parts, summary: &ReplySummary, alone: bool) {
         let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Results);

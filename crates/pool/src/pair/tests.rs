@@ -3,7 +3,7 @@
 use super::*;
 use crate::backend::{BackendState, ForBackend, ForSession, InFlight, Purpose};
 use crate::client::ClientState;
-use crate::group::tokens::{BackendId, ClientId};
+use crate::group::tokens::BackendId;
 use crate::pair::view::ClientView;
 use session::global_defaults::GlobalDefaults;
 use session::last_statement::LEFT_BY_STATEMENT;

@@ -293,7 +293,6 @@ pub(crate) fn follow<N: Net>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::abort;
     use crate::backend::{BackendState, Purpose};
     use crate::errors::reasons::PinReason;
     use crate::group::Group;

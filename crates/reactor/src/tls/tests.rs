@@ -4,9 +4,9 @@ use crate::{Key, RealNet, Time, Token};
 use rustls::client::ClientConnection;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, RootCertStore, ServerConnection, SupportedProtocolVersion};
+use rustls::{RootCertStore, ServerConnection, SupportedProtocolVersion};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 

@@ -1,7 +1,7 @@
 //! State behind statements, one behind the other, as replies tell of it.
 
 use super::*;
-use crate::statement::{Explanation, Extent};
+use crate::statement::Extent;
 use wire::command::ReplyShape;
 
 const MARIADB: bool = false;

@@ -1,9 +1,8 @@
 //! The queue of password checks: its bounds, equal answers, and whom a verdict reaches.
 use super::*;
-use crate::auth::accounts::{Accounts, Identity, Sent};
+use crate::auth::accounts::{Accounts, Identity};
 use crate::auth::host_pattern::ClientHost;
 use crate::config::accounts_of;
-use crate::group::tokens::ClientId;
 use std::sync::LazyLock;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::{KeyPair, encrypt};

@@ -1,11 +1,10 @@
 //! Our login on a server, against packets written out.
 use super::*;
 use crate::server::tls::ServerKey;
-use reactor::Address;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities as cap;
-use wire::handshake::{Greeting, Login};
+use wire::handshake::Login;
 use wire::packet::HEADER_LEN;
 
 const NONCE: Nonce = *b"abcdefghijklmnopqrst";

@@ -5,7 +5,7 @@ use crate::backend::binding::Binding;
 use crate::backend::{ForBackend, ForSession, Purpose};
 use crate::backend::{InFlight, Left};
 use crate::config::test_settings;
-use crate::group::tokens::{BackendId, ClientId};
+use crate::group::tokens::ClientId;
 use std::rc::Rc;
 use wire::command::ReplyShape;
 use wire::status::{AUTOCOMMIT, IN_TRANS};

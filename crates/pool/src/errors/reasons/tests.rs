@@ -5,7 +5,6 @@
 //! (`crates/doctor/src/explain/catalogue/onramp.toml`).
 
 use super::*;
-use std::collections::BTreeSet;
 
 /// Number of the variant, counted from 0 without a gap.
 fn number(refusal: &Refusal) -> usize {

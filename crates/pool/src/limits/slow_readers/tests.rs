@@ -3,7 +3,6 @@
 use super::*;
 use crate::backend::{BackendState, InFlight};
 use crate::group::scripted::shared;
-use crate::group::tokens::{BackendId, ClientId};
 use std::rc::Rc;
 use wire::command::ReplyShape;
 

@@ -1,7 +1,7 @@
 //! The rules of names and labels, and the text as a strict reader takes it.
 
 use super::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 #[test]
 fn names_follow_the_conventions() {

@@ -7,7 +7,6 @@ use crate::client::ClientState;
 use crate::client::identity::Proof;
 use crate::errors::reasons::PinReason;
 use crate::group::scripted::{Scripted, shared};
-use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::spool::Spool;
 use crate::observe::figures::digests::Digests;
 use crate::observe::listing::{PAGE, Said};

@@ -11,8 +11,6 @@ use crate::client::ClientState;
 use crate::cluster::Cluster;
 use crate::config::test_settings;
 use crate::group::shared::Sizes;
-use crate::group::tokens::{BackendId, ClientId};
-use crate::limits::rules::RuleSet;
 use crate::limits::spool::Spool;
 use crate::scheduler::queue::{QueueName, Waiting};
 use crate::server::facts::ServerFacts;

@@ -98,7 +98,6 @@ fn tell_difference(now: &GlobalDefaults, old: &GlobalDefaults) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering::Acquire;
 
     #[test]
     fn a_version_stands_for_values_and_what_is_equal_is_none() {
