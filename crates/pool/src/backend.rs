@@ -104,6 +104,8 @@ pub(crate) enum Reports {
     Complete,
     /// Reports that may be missing, of which the texts of the client's statements say this.
     Due(Explanation),
+    /// Such reports, and stored code may have made changes that no text shows.
+    OfCode(Explanation),
 }
 
 impl Reports {
@@ -111,7 +113,17 @@ impl Reports {
     pub(crate) fn due(self) -> Option<Explanation> {
         match self {
             Reports::Complete => None,
-            Reports::Due(explanation) => Some(explanation),
+            Reports::Due(explanation) | Reports::OfCode(explanation) => Some(explanation),
+        }
+    }
+
+    /// True if the server alone may know of changes of the session. In a transaction only stored
+    /// code makes such.
+    pub(crate) fn hides_changes(self, in_transaction: bool) -> bool {
+        match self {
+            Reports::Complete => false,
+            Reports::Due(_) => !in_transaction,
+            Reports::OfCode(_) => true,
         }
     }
 }

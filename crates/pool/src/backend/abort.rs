@@ -18,6 +18,7 @@ const ABORTED: Loss<'_> = Loss {
     in_transaction: false,
     doubt: Doubt::None,
     served: false,
+    hides_changes: false,
     amid_packet: true,
     cause: LossCause::Ended,
 };
@@ -28,6 +29,7 @@ const CHANGED: Loss<'_> = Loss {
     in_transaction: false,
     doubt: Doubt::None,
     served: true,
+    hides_changes: false,
     amid_packet: false,
     cause: LossCause::Ended,
 };
@@ -53,6 +55,7 @@ pub(crate) fn abort_followers<N: Net>(
     let changed = Loss {
         in_transaction: backend.in_transaction(),
         doubt: backend.transaction.doubt(),
+        hides_changes: (backend.reports).hides_changes(backend.in_transaction()),
         ..CHANGED
     };
     let keeper = backend.client().filter(|_| owner.is_none());

@@ -162,6 +162,7 @@ pub(crate) fn lose_as<N: Net>(
         in_transaction,
         doubt,
         served: backend.has_served(),
+        hides_changes: backend.reports.hides_changes(in_transaction),
         amid_packet: !backend.is_at_packet_start(),
         cause,
     };

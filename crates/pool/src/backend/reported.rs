@@ -34,10 +34,13 @@ impl<S> Backend<S> {
         (code, explanation): (bool, Explanation),
     ) -> Reports {
         let now = self.reports;
-        let due = Reports::Due(match now {
-            Reports::Complete => explanation,
-            Reports::Due(before) => before.and(explanation),
-        });
+        let explanation = now
+            .due()
+            .map_or(explanation, |before| before.and(explanation));
+        let due = match code || matches!(now, Reports::OfCode(_)) {
+            true => Reports::OfCode(explanation),
+            false => Reports::Due(explanation),
+        };
         match (&summary.error, summary.eof) {
             (Some(_), _) if mysql => due,
             (Some(_), _) => now,

@@ -25,6 +25,7 @@ pub(crate) const REFUSED: Loss<'_> = Loss {
     in_transaction: false,
     doubt: Doubt::None,
     served: false,
+    hides_changes: false,
     amid_packet: false,
     cause: LossCause::Ended,
 };
@@ -39,6 +40,8 @@ pub(crate) struct Loss<'a> {
     pub(crate) doubt: Doubt,
     /// True if it had run something of the client already.
     pub(crate) served: bool,
+    /// True if changes of the client's session were still to be reported there.
+    pub(crate) hides_changes: bool,
     /// True if the client has got a part of a packet.
     pub(crate) amid_packet: bool,
     pub(crate) cause: LossCause,
@@ -72,6 +75,7 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
         in_transaction,
         doubt,
         served,
+        hides_changes,
         amid_packet,
         cause,
         ..
@@ -92,9 +96,10 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
         pending.changed = pending.changed.without(Properties::INSERT_ID);
     }
     let held = client.is_held();
-    let keeps = in_transaction || held && served || client.is_left_there();
+    let is_left_there = client.is_left_there() || hides_changes;
+    let keeps = in_transaction || held && served || is_left_there;
     // Of several servers another one goes on, and nothing but the transaction is lost.
-    let survives = parts.shared.cluster.is_some() && client.survives_backend();
+    let survives = parts.shared.cluster.is_some() && client.survives_backend() && !hides_changes;
     // Behind an error it may have ended already, and its statement run outside of it.
     let lost_all = survives && in_transaction && doubt == Doubt::None;
     let may_have_ended = client.statement.may_commit();
@@ -126,7 +131,7 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
         }
         ClientState::Running if !amid_packet => {
             // What was to be read back is lost as well.
-            let keeps = !survives && (in_transaction || held || client.is_left_there());
+            let keeps = !survives && (in_transaction || held || is_left_there);
             client.last.lose_backend();
             let refusal = match lost_all && !may_have_ended {
                 true => Refusal::TransactionLost,
@@ -164,7 +169,7 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{ForSession, InFlight, Purpose, losses, replies};
+    use crate::backend::{ForSession, InFlight, Purpose, Reports, losses, replies};
     use crate::client::Handled;
     use crate::cluster::Cluster;
     use crate::group::Group;
@@ -173,7 +178,7 @@ mod tests {
     use crate::group::tokens::BackendId;
     use crate::statements::{commands, endings};
     use session::reply_summary::ReplySummary;
-    use session::statement::{Statement, Untracked};
+    use session::statement::{Explanation, Statement, Untracked};
     use sql::classify::classify;
     use sql::lex::LexMode;
     use std::sync::Arc;
@@ -210,20 +215,24 @@ mod tests {
         endings::settle(parts, *backend_id);
     }
 
-    /// A client of a cluster whose statement has failed within a transaction; its conditions are
-    /// being read back.
-    fn behind_error(sql: &str, code: u16) -> Within {
+    /// A client of a cluster with a backend.
+    fn of_cluster() -> Within {
         let mut group = group();
         let mut shared = shared("");
         shared.cluster = Some(Cluster::of_tests(""));
         group.parts.shared = Arc::new(shared);
         let (key, backend_id) = bound(&mut group);
-        let mut within = (group, key, backend_id);
+        (group, key, backend_id)
+    }
+
+    /// One whose statement has failed within a transaction; its conditions are being read back.
+    fn behind_error(sql: &str, code: u16) -> Within {
+        let mut within = of_cluster();
         runs(&mut within, "INSERT INTO t VALUES (1)");
         answer(&mut within, None, Some(AUTOCOMMIT | IN_TRANS));
         runs(&mut within, sql);
         answer(&mut within, Some(code), None);
-        let backend = within.0.parts.backends.get(backend_id).unwrap();
+        let backend = within.0.parts.backends.get(within.2).unwrap();
         assert_eq!(backend.flight()[0].purpose, ForSession::Warnings.into());
         within
     }
@@ -255,7 +264,6 @@ mod tests {
             ("ALTER TABLE t ADD a INT", 1317, true),
             ("LOCK TABLES t READ", 1146, true),
             ("GRANT SELECT ON t TO a", 1410, true),
-            ("CALL p()", 1213, true),
             ("COMMIT", 1180, true),
             ("SET autocommit = 1", 1180, true),
             (
@@ -270,6 +278,36 @@ mod tests {
         ] {
             let refusal = told(behind_error(sql, code));
             assert_eq!(is_in_doubt(refusal), in_doubt, "{sql}: {code}");
+        }
+    }
+
+    /// Another server would serve it in the session of before.
+    #[test]
+    fn a_client_whose_changes_were_not_reported_does_not_go_on() {
+        let (due, of_code) = (
+            Reports::Due(Explanation::None),
+            Reports::OfCode(Explanation::None),
+        );
+        for (reports, status, is_running, goes_on) in [
+            (Reports::Complete, AUTOCOMMIT, false, true),
+            (due, AUTOCOMMIT, false, false),
+            (due, AUTOCOMMIT, true, false),
+            (due, AUTOCOMMIT | IN_TRANS, false, true),
+            (of_code, AUTOCOMMIT | IN_TRANS, false, false),
+            (of_code, AUTOCOMMIT | IN_TRANS, true, false),
+        ] {
+            let mut within = of_cluster();
+            if is_running {
+                runs(&mut within, "SELECT 1");
+            }
+            let (mut group, key, backend_id) = within;
+            let backend = group.parts.backends.get_mut(backend_id).unwrap();
+            backend.transaction.note_status(status);
+            backend.reports = reports;
+            losses::lose(&mut group.parts, backend_id, "it is gone");
+            let client = group.parts.clients.get(key);
+            let stays = client.is_some_and(|client| !client.ended.is_closing());
+            assert_eq!(stays, goes_on, "{reports:?} {status} {is_running}");
         }
     }
 

@@ -110,7 +110,7 @@ mod tests {
         );
         assert_eq!(
             backend.reports_after(&eof(2), true, (true, Explanation::None)),
-            Reports::Due(Explanation::None)
+            Reports::OfCode(Explanation::None)
         );
         backend
             .transaction
@@ -166,7 +166,7 @@ mod tests {
         );
         assert_eq!(
             backend.reports_after(&eof(within), false, (true, Explanation::None)),
-            Reports::Due(Explanation::None)
+            Reports::OfCode(Explanation::None)
         );
         backend
             .transaction
