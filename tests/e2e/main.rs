@@ -46,6 +46,7 @@ mod load;
 mod load_mysql;
 mod load_ports;
 mod load_proof;
+mod load_tpcc;
 mod locust;
 mod login;
 mod long;

@@ -56,9 +56,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 139_570, Loosely),
+    ("product lines", 140_924, Loosely),
     ("product lines of pool, session and sql", 76_149, Loosely),
-    ("lines of end-to-end tests", 28_491, Loosely),
+    ("lines of end-to-end tests", 28_626, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -73,6 +73,8 @@ workloads! {
     Append "append";
     /// Registers that are written and read, with a proof that one order explains all answers.
     Register "register";
+    /// Transactions of TPC-C, the order entry of a wholesale supplier.
+    Tpcc "tpcc";
     /// One row by its key: SELECT pad ... WHERE id=R.
     OldSelect "select";
     /// The transaction of oltp_read_write, all of it in one table.
@@ -90,10 +92,11 @@ workloads! {
 }
 
 impl Workload {
-    /// True for those that prove data, which are no scripts of sysbench.
+    /// True for those whose statements depend on answers, which are no scripts of sysbench.
     #[must_use]
-    pub fn is_proof(self) -> bool {
-        matches!(self, Workload::Bank | Workload::Append | Workload::Register)
+    pub fn is_interactive(self) -> bool {
+        use Workload::{Append, Bank, Register, Tpcc};
+        matches!(self, Bank | Append | Register | Tpcc)
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn run(
         }
     }
     if can_run {
-        crowd.measured.proof = args.proof.as_ref().map(|proof| proof.check(&plan));
+        crowd.measured.proof = (args.proof.as_ref()).and_then(|proof| proof.check(&plan));
     }
     let failure = crowd.group_threads.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);

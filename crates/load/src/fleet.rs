@@ -50,7 +50,7 @@ impl Line {
         if args.command != Action::Run {
             return Err("expected 'run' behind the workload".to_owned());
         }
-        if args.workload.is_proof() {
+        if args.workload.is_interactive() {
             return Err(format!("{} is no work for Locust", args.workload.name()));
         }
         args.check()?;

@@ -88,13 +88,17 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
             fleet::run(Line::Statements(Box::new(args.clone())), stop).map(|()| Outcome::Ran)
         }
         Action::Run => crowd::run(&args.settled(), &mut NoHooks, stop),
-        Action::Prepare if args.workload.is_proof() => crowd::make_plan(args)
-            .and_then(|plan| proof::prepare(args.workload, &plan))
+        Action::Prepare if args.workload.is_interactive() => crowd::make_plan(args)
+            .and_then(|plan| {
+                let size = proof::Size::new(args.warehouses, args.scale_down);
+                proof::prepare(args.workload, size, &plan, stop)
+            })
             .map(|()| Outcome::Ran),
-        Action::Cleanup if args.workload.is_proof() => crowd::make_plan(args)
+        Action::Cleanup if args.workload.is_interactive() => crowd::make_plan(args)
             .and_then(|plan| proof::cleanup(args.workload, &plan))
             .map(|()| Outcome::Ran),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
+        Action::Check => crowd::make_plan(args).and_then(|plan| proof::check_tables(&plan)),
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),
     };

@@ -161,6 +161,7 @@ fn add(all: &mut Summary, run: Summary) -> Result<(), String> {
     ] {
         *largest = largest.max(one);
     }
+    all.add_tpmc(&run);
     all.connections = all.connections.saturating_add(run.connections);
     all.groups = all.groups.saturating_add(run.groups);
     all.rss_bytes_per_connection = all

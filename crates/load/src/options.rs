@@ -108,6 +108,21 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
     pub table_size: u32,
 
+    /// tpcc: warehouses that prepare fills, 1 to 100,000
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(proof::WAREHOUSES_MAX)))]
+    pub warehouses: u32,
+
+    /// tpcc: fill only a part of each warehouse, for a trial: customers, orders and items divided
+    /// by this, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(proof::SCALE_DOWN_MAX)))]
+    pub scale_down: u32,
+
+    /// tpcc: with the keying and think times of the specification
+    #[arg(long)]
+    pub paced: bool,
+
     /// Seed of the random numbers; 0 takes one from the clock
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub rand_seed: u64,
@@ -226,6 +241,8 @@ pub enum Action {
     Prewarm,
     /// Run the workload
     Run,
+    /// Check the tables of tpcc by the consistency conditions of its specification
+    Check,
     /// Drop the tables
     Cleanup,
 }
@@ -238,6 +255,7 @@ impl Action {
             Action::Prepare => "prepare",
             Action::Prewarm => "prewarm",
             Action::Run => "run",
+            Action::Check => "check",
             Action::Cleanup => "cleanup",
         }
     }
@@ -280,12 +298,15 @@ impl LoadArgs {
         if self.target.socket.is_some() && !self.target_hosts.is_empty() {
             return Err("--target-hosts is for TCP; the target is a Unix socket".into());
         }
+        if self.command == Action::Check && self.workload != Workload::Tpcc {
+            return Err("check is for tpcc alone".into());
+        }
         self.check_sides()?;
         if self.lua.is_some() {
             return self.check_script();
         }
-        if self.workload.is_proof() {
-            return self.check_proof();
+        if self.workload.is_interactive() {
+            return self.check_interactive();
         }
         // sysbench lets a range reach past the table's end, however far.
         let is_run = self.command == Action::Run && self.manner.dialect == Dialect::Load;
@@ -373,8 +394,8 @@ impl LoadArgs {
         }
     }
 
-    /// Refuses options that do not go with a workload that proves data.
-    fn check_proof(&self) -> Result<(), String> {
+    /// Refuses options that do not go with a workload whose clients are threads.
+    fn check_interactive(&self) -> Result<(), String> {
         let model = self.model.model(self.connections);
         let name = self.workload.name();
         if self.connections > proof::CLIENTS_MAX {
@@ -408,7 +429,7 @@ impl LoadArgs {
     /// # Errors
     /// A sentence in the server's words.
     pub(crate) fn proving(&self, plan: &Plan) -> Result<LoadArgs, String> {
-        let proof = Proof::begin(self.workload, plan)?;
+        let proof = Proof::begin(self.workload, self.paced, plan)?;
         Ok(LoadArgs {
             proof,
             ..self.clone()
@@ -747,6 +768,15 @@ mod tests {
                 "at most 1000",
             ),
             ("bank run --target mysql://a@h/t --rate 5", "--rate"),
+            ("bank check --target mysql://a@h/t", "tpcc alone"),
+            (
+                "tpcc prepare --target mysql://a@h/t --scale-down 101",
+                "1..=100",
+            ),
+            (
+                "tpcc prepare --target mysql://a@h/t --warehouses 100001",
+                "1..=100000",
+            ),
             (
                 "select run --target mysql://a@h/t --threads 2 --read-target mysql://a@g/t",
                 "oltp_read_write",

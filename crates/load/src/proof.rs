@@ -1,4 +1,4 @@
-//! Workloads that prove data.
+//! Workloads whose clients wait for answers; most of them prove data.
 //!
 //! The problem: a proxy or a failover that loses, repeats or mixes up statements shows in no rate.
 //! The mechanism: clients, each a thread with a connection of its own ([`clients`]), write down
@@ -17,10 +17,13 @@ mod clients;
 mod finding;
 mod history;
 mod register;
+mod tpcc;
 
 pub(crate) use clients::run_group;
 pub use finding::{Finding, Kind, Shown};
+pub(crate) use tpcc::{SCALE_DOWN_MAX, Size, WAREHOUSES_MAX};
 
+use crate::Outcome;
 use crate::blocking::{Client, advice};
 use clients::{Stopped, Teller};
 use finding::Findings;
@@ -32,10 +35,11 @@ use reactor::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
+use tpcc::Tpcc;
 use wire::blocking::values;
 
 /// Connections of a proof, each with a thread.
@@ -47,25 +51,38 @@ const SETUP_MAX: Duration = Duration::from_secs(10);
 /// Pause before the tables are tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A workload that can check its history.
+/// A workload, which mostly can check its history.
 trait Subject: Send + Sync {
+    /// False if it has no history: a run takes its tables as they are.
+    fn proves(&self) -> bool {
+        true
+    }
     /// Its tables, each with its columns.
     fn tables(&self) -> &'static [(&'static str, &'static str)];
     /// Statements that fill the empty tables for a run.
-    fn fill(&self) -> Vec<String>;
+    fn fill(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// One operation of a client.
     fn step(&self, teller: &mut Teller<'_>) -> Result<(), Stopped>;
     /// Reads the tables by `client` and checks the history of the run.
     fn check(
         &self,
-        client: &mut Client,
-        operations: &[Operation],
-        findings: &mut Findings,
-    ) -> Result<(), Fault>;
+        _client: &mut Client,
+        _operations: &[Operation],
+        _findings: &mut Findings,
+    ) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
+/// The workload, for tables that are to be made.
 fn subject(workload: Workload) -> Option<Box<dyn Subject>> {
     match workload {
+        Workload::Tpcc => Some(Box::new(Tpcc {
+            size: Size::new(1, 1),
+            is_paced: false,
+        })),
         Workload::Bank => Some(Box::<bank::Bank>::default()),
         Workload::Append => Some(Box::<append::Append>::default()),
         Workload::Register => Some(Box::new(register::Register)),
@@ -87,17 +104,44 @@ impl fmt::Debug for Proof {
     }
 }
 
-/// Makes the tables of a proof.
+/// Makes the tables of a workload, and fills those that a run takes as they are.
 ///
 /// # Errors
 /// A sentence in the server's words.
-pub(crate) fn prepare(workload: Workload, plan: &Plan) -> Result<(), String> {
+pub(crate) fn prepare(
+    workload: Workload,
+    size: Size,
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<(), String> {
     run_on_tables(workload, plan, |table, columns| {
         format!("CREATE TABLE {table} ({columns}) ENGINE=InnoDB")
-    })
+    })?;
+    match workload {
+        Workload::Tpcc => tpcc::fill(size, plan, stop),
+        _ => Ok(()),
+    }
 }
 
-/// Drops the tables of a proof.
+/// Checks the tables of `tpcc`.
+///
+/// # Errors
+/// A sentence in the server's words.
+pub(crate) fn check_tables(plan: &Plan) -> Result<Outcome, String> {
+    let broken = tpcc::check(plan).map_err(|fault| fault.words() + advice(&fault))?;
+    for line in &broken {
+        aside!("load: tpcc: {line}");
+    }
+    match broken.is_empty() {
+        true => {
+            aside!("load: tpcc: all consistency conditions hold");
+            Ok(Outcome::Ran)
+        }
+        false => Ok(Outcome::Crossed),
+    }
+}
+
+/// Drops the tables of a workload.
 ///
 /// # Errors
 /// A sentence in the server's words.
@@ -171,26 +215,41 @@ fn connect(plan: &Plan) -> Result<Client, Fault> {
     Client::connect(&plan.address, &plan.credentials, plan.connect_timeout)
 }
 
+/// Empties and fills the tables of a proof for a run.
+fn fill_anew(subject: &dyn Subject, plan: &Plan) -> Result<(), String> {
+    let tables = subject.tables().iter();
+    let mut texts: Vec<String> = tables.map(|(name, _)| format!("TRUNCATE {name}")).collect();
+    texts.extend(subject.fill());
+    retry(SETUP_MAX, |(fault, _)| fault, || run_all(plan, &texts))
+        .map_err(|(fault, text)| text + &fault.words() + advice(&fault))?;
+    let asked = connect(plan).and_then(|mut client| have_transactions(&mut client, subject));
+    if !asked.map_err(|fault| fault.words())? {
+        let names = subject.tables().iter().map(|(name, _)| *name);
+        let names: Vec<&str> = names.collect();
+        return Err(format!("not all of InnoDB: {}", names.join(", ")));
+    }
+    Ok(())
+}
+
 impl Proof {
-    /// Empties and fills the tables for a run; `None` for a workload that proves nothing.
+    /// Empties and fills the tables for a run, if it proves something; `None` for a script.
     ///
     /// # Errors
     /// A sentence in the server's words.
-    pub(crate) fn begin(workload: Workload, plan: &Plan) -> Result<Option<Arc<Proof>>, String> {
-        let Some(subject) = subject(workload) else {
+    pub(crate) fn begin(
+        workload: Workload,
+        is_paced: bool,
+        plan: &Plan,
+    ) -> Result<Option<Arc<Proof>>, String> {
+        let subject = match workload {
+            Workload::Tpcc => Some(Tpcc::open(plan, is_paced)?.boxed()),
+            workload => subject(workload),
+        };
+        let Some(subject) = subject else {
             return Ok(None);
         };
-        let tables = subject.tables().iter();
-        let mut texts: Vec<String> = tables.map(|(name, _)| format!("TRUNCATE {name}")).collect();
-        texts.extend(subject.fill());
-        retry(SETUP_MAX, |(fault, _)| fault, || run_all(plan, &texts))
-            .map_err(|(fault, text)| text + &fault.words() + advice(&fault))?;
-        let asked =
-            connect(plan).and_then(|mut client| have_transactions(&mut client, subject.as_ref()));
-        if !asked.map_err(|fault| fault.words())? {
-            let names = subject.tables().iter().map(|(name, _)| *name);
-            let names: Vec<&str> = names.collect();
-            return Err(format!("not all of InnoDB: {}", names.join(", ")));
+        if subject.proves() {
+            fill_anew(subject.as_ref(), plan)?;
         }
         Ok(Some(Arc::new(Proof {
             subject,
@@ -204,9 +263,10 @@ impl Proof {
         1 + self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Verdict on the run, of which nothing is noted any more.
-    pub(crate) fn check(self: &Arc<Proof>, plan: &Arc<Plan>) -> Verdict {
-        self.check_within(plan, CHECK_MAX)
+    /// Verdict on the run, of which nothing is noted any more, if it proves something.
+    pub(crate) fn check(self: &Arc<Proof>, plan: &Arc<Plan>) -> Option<Verdict> {
+        let proves = self.subject.proves();
+        proves.then(|| self.check_within(plan, CHECK_MAX))
     }
 
     fn check_within(self: &Arc<Proof>, plan: &Arc<Plan>, most: Duration) -> Verdict {

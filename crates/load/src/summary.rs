@@ -24,6 +24,7 @@ use load_core::plan::Plan;
 use load_core::series::Point;
 use load_core::stats::{Class, Stats, Tally};
 use load_core::steps::Step;
+use load_core::workload::Workload;
 use measure::Histogram;
 use measure::process::bytes_each;
 pub use outage::Outage;
@@ -264,6 +265,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// Results of the thresholds.
     pub thresholds: Vec<Checked>,
+    /// New orders of `tpcc` that were committed, each minute of the measured time.
+    tpmc: Option<f64>,
     /// Result of a workload that proves data.
     proof: Option<Verdict>,
     /// Errors, gaps, and the return to the rate before.
@@ -319,6 +322,7 @@ impl Summary {
             seconds if seconds > 0.0 => count as f64 / seconds,
             _ => 0.0,
         };
+        let is_tpcc = args.workload == Workload::Tpcc;
         let failed = measured.sum(|stats| stats.failed);
         let ignored = measured.sum(|stats| stats.ignored);
         let mut summary = Summary {
@@ -374,6 +378,7 @@ impl Summary {
             load_busiest_share: share(measured.busiest_group_s, measured.seconds),
             warnings: Vec::new(),
             thresholds: Vec::new(),
+            tpmc: is_tpcc.then(|| rate(measured.window.latency_with(0).count()) * 60.0),
             proof: measured.proof.clone(),
             outage: Outage::of(&measured.steps),
             arrived: measured.sum(|stats| stats.arrived),
@@ -383,6 +388,16 @@ impl Summary {
         let rules = args.output.fail_if.iter();
         summary.thresholds = rules.map(|rule| rule.check(&summary)).collect();
         summary
+    }
+
+    /// New orders of `tpcc`, each minute.
+    pub(crate) fn tpmc(&self) -> Option<f64> {
+        self.tpmc
+    }
+
+    /// Adds the new orders of another machine.
+    pub(crate) fn add_tpmc(&mut self, run: &Summary) {
+        self.tpmc = self.tpmc.zip(run.tpmc).map(|(sum, part)| sum + part);
     }
 
     /// Verdict of a workload that proves data.

@@ -16,7 +16,7 @@ other., event., connect. or reconnect. in front";
 const COUNTS: &str = "errors, failed, ignored, gave_up, shed, failed_connects, lost, reconnects, \
      findings, refused, unanswered";
 const OUTAGE: &str = "first_error, last_error, longest_gap or recovery";
-const RATES: &str = "qps, tps, goodput, connected, load_cpu";
+const RATES: &str = "qps, tps, tpmc, goodput, connected, load_cpu";
 
 /// A rule that a run must not break.
 #[derive(Clone, Debug)]
@@ -78,6 +78,7 @@ pub(crate) enum Count {
 pub(crate) enum Rate {
     Statements,
     Events,
+    NewOrders,
     Goodput,
     Connected,
     Cpu,
@@ -205,6 +206,7 @@ fn rate_named(name: &str) -> Option<Rate> {
     Some(match name {
         "qps" => Rate::Statements,
         "tps" => Rate::Events,
+        "tpmc" => Rate::NewOrders,
         "goodput" => Rate::Goodput,
         "connected" => Rate::Connected,
         "load_cpu" => Rate::Cpu,
@@ -251,6 +253,7 @@ mod tests {
             ("qps<50", false),
             ("qps<50.1", true),
             ("connected<10", false),
+            ("tpmc>1", true),
             ("load_cpu>90%", true),
             ("shed>0%", false),
             ("longest_gap>0s", false),

@@ -11,6 +11,16 @@ use super::{ScriptArgs, Workload};
 use crate::random::Rows;
 use Source::{C, Key, NewRow, Pad, Plus, Row, SameRow};
 
+/// Transactions of TPC-C, as reports number them.
+const TPCC: [&str; 6] = [
+    "new order",
+    "payment",
+    "order status",
+    "delivery",
+    "stock level",
+    "new order rolled back",
+];
+
 const POINT: &str = "SELECT c FROM sbtest# WHERE id=?";
 const UPDATE_K: &str = "UPDATE sbtest# SET k=k+1 WHERE id=?";
 const UPDATE_C: &str = "UPDATE sbtest# SET c=? WHERE id=?";
@@ -92,6 +102,12 @@ fn fill(script: &mut Script, workload: Workload, args: &ScriptArgs) {
         }
         // What its connections say depends on answers: it is no script.
         Bank | Append | Register => {}
+        // These are the names of its transactions.
+        Tpcc => {
+            for name in TPCC {
+                script.add(plain(name, &[]), Table::First, 1);
+            }
+        }
         OldSelect => {
             let text = "SELECT pad FROM sbtest# WHERE id=?";
             script.add(plain(text, &[Row]), Table::Any, 1);

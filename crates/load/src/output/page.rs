@@ -23,7 +23,7 @@ struct Page<'a> {
     headline: String,
     tiles: Vec<Tile>,
     figures: Vec<Figure>,
-    kinds: Vec<(&'static str, Vec<String>)>,
+    kinds: Vec<(&'a str, Vec<String>)>,
     facts: Vec<(&'static str, String)>,
 }
 
@@ -125,6 +125,15 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
             ),
         };
         tiles.insert(1, tile);
+    }
+    if let Some(tpmc) = summary.tpmc() {
+        let tile = Tile {
+            name: "TPC-C (tpmC)",
+            value: separated(&format!("{tpmc:.0}")),
+            unit: "new orders a minute",
+            note: "committed; not a result by the specification".to_owned(),
+        };
+        tiles.insert(0, tile);
     }
     if let Some(proof) = summary.proof() {
         tiles.insert(0, data(proof));
@@ -343,8 +352,9 @@ fn thinned(series: &[Point]) -> Vec<Point> {
 }
 
 /// Rows of the table of latencies.
-fn kinds(summary: &Summary) -> Vec<(&'static str, Vec<String>)> {
+fn kinds(summary: &Summary) -> Vec<(&str, Vec<String>)> {
     let latencies = &summary.latencies;
+    let statements = summary.by_statement.iter();
     [
         ("Statements", &latencies.statement),
         ("Reads", &latencies.read),
@@ -356,6 +366,7 @@ fn kinds(summary: &Summary) -> Vec<(&'static str, Vec<String>)> {
         ("The generator's own lag", &latencies.lag),
     ]
     .into_iter()
+    .chain(statements.map(|one| (&*one.statement, &one.latency)))
     .filter(|(_, latency)| latency.count > 0)
     .map(|(name, latency)| (name, cells(latency)))
     .collect()

@@ -92,10 +92,6 @@ impl Subject for Append {
         &[("proof_list", "id INT PRIMARY KEY, v LONGTEXT NOT NULL")]
     }
 
-    fn fill(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn step(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
         let slot = teller.below(LISTS) as usize;
         let key = self.lists().current[slot];

@@ -6,7 +6,7 @@
 //! it, and its operation stays without an answer.
 
 use super::history::{Act, Answer, answer_of};
-use super::{CLIENTS_MAX, Proof};
+use super::{CLIENTS_MAX, Proof, columns};
 use crate::blocking::Client;
 use load_core::control::{Counted, Gauges, Message, Order, Share};
 use load_core::errors::{Fault, Phase};
@@ -262,9 +262,10 @@ fn live(shared: &Shared, number: u32) {
             number,
             random: &mut random,
             client,
+            rested: Duration::ZERO,
         };
         let ended = shared.proof.subject.step(&mut teller);
-        let took = Time::now().since(from);
+        let took = Time::now().since(from).saturating_sub(teller.rested);
         busy += took;
         match ended {
             Ok(()) => {
@@ -275,7 +276,7 @@ fn live(shared: &Shared, number: u32) {
                 drop(counts);
                 opened = Some(teller.client);
             }
-            Err(Stopped::Full) => {
+            Err(Stopped::Full | Stopped::Ended) => {
                 opened = Some(teller.client);
                 break;
             }
@@ -331,6 +332,8 @@ pub(super) struct Teller<'a> {
     number: u32,
     random: &'a mut Random,
     client: Client,
+    /// Time of the operation in which it has rested.
+    rested: Duration,
 }
 
 /// Reason for which an operation did not come to its end.
@@ -338,6 +341,8 @@ pub(super) struct Teller<'a> {
 pub(super) enum Stopped {
     /// The history is full; nothing was sent.
     Full,
+    /// The run ended while the client rested; nothing was sent.
+    Ended,
     Failed(Fault),
 }
 
@@ -351,6 +356,67 @@ impl Teller<'_> {
     /// A number from 0 to `bound` - 1.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         self.random.below(bound)
+    }
+
+    /// Number of the client, from 0.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The client's random numbers, as they are.
+    pub(super) fn input(&self) -> Random {
+        *self.random
+    }
+
+    /// Goes back to these random numbers.
+    pub(super) fn repeat(&mut self, input: Random) {
+        *self.random = input;
+    }
+
+    /// Draws something.
+    pub(super) fn draw<T>(&mut self, draw: impl FnOnce(&mut Random) -> T) -> T {
+        draw(self.random)
+    }
+
+    /// Rests for so long; false if the run has ended.
+    pub(super) fn rest(&mut self, time: Duration) -> bool {
+        let from = Time::now();
+        self.shared.wait_while(Orders::Run, time);
+        self.rested += Time::now().since(from);
+        self.shared.is_running()
+    }
+
+    /// True if the same is to be tried again after this error.
+    pub(super) fn may_repeat(&self, fault: &Fault) -> bool {
+        self.shared.plan.tolerance.ignores(fault) && self.shared.is_running()
+    }
+
+    /// Counts a transaction by its number in reports.
+    pub(super) fn finished(&self, number: u16, took: Duration) {
+        let mut counts = self.shared.counts();
+        counts.stats.succeeded_with(number, took);
+    }
+
+    /// Rows of a statement, as texts.
+    pub(super) fn rows<const N: usize>(&mut self, text: &str) -> Result<Vec<[String; N]>, Fault> {
+        let mut rows = Vec::new();
+        self.run(text, |row| {
+            rows.push(columns(row).map(|value| String::from_utf8_lossy(value).into_owned()));
+        })?;
+        Ok(rows)
+    }
+
+    /// The only row of a statement.
+    pub(super) fn row<const N: usize>(&mut self, text: &str) -> Result<Option<[String; N]>, Fault> {
+        Ok(self.rows(text)?.pop())
+    }
+
+    /// Counts an answer without the row that must be there as a failure.
+    pub(super) fn lacks_row(&self, text: &str) -> Fault {
+        let fault = Fault::protocol(format!("no row: {text}"));
+        let mut counts = self.shared.counts();
+        counts.stats.failed(fault.clone(), false, None);
+        fault
     }
 
     /// A number that no other write has, from 1.

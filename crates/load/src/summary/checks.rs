@@ -71,7 +71,9 @@ impl Threshold {
                 let (part, whole) = count.of(summary);
                 Some(part as f64 / whole.max(1) as f64 * 100.0)
             }
+            Metric::Rate(Rate::NewOrders) => summary.tpmc(),
             Metric::Rate(rate) => Some(match rate {
+                Rate::NewOrders => 0.0,
                 Rate::Statements => summary.statements_per_s,
                 Rate::Events => summary.events_per_s,
                 Rate::Goodput => summary.goodput_per_s,

@@ -114,6 +114,11 @@ impl Summary {
 
     /// Lines that are there only where there is something to tell.
     fn put_kinds(&self, lines: &mut Vec<String>) {
+        if let Some(tpmc) = self.tpmc {
+            lines.push(format!(
+                "tpcc: {tpmc:.1} new orders committed each minute (tpmC)"
+            ));
+        }
         if let Some(in_time) = self.in_time_ms {
             lines.push(format!(
                 "goodput: {:.0} statements per second answered within {in_time} ms, of {:.0} \

@@ -36,7 +36,7 @@ fn general() -> String {
     }
     out.push_str("\nScripts:\n");
     let workloads = Workload::value_variants().iter();
-    for workload in workloads.filter(|workload| !workload.is_proof()) {
+    for workload in workloads.filter(|workload| !workload.is_interactive()) {
         put(&mut out, &format!("  {}\n", workload.name()));
     }
     out.push_str("\n'SCRIPT help' lists the options of a script.\n");

@@ -129,7 +129,7 @@ impl Line {
 /// The workload that is sysbench's script of this name.
 fn workload_named(name: &str) -> Option<Workload> {
     let workload = Workload::from_str(name, false).ok();
-    workload.filter(|workload| !workload.is_proof())
+    workload.filter(|workload| !workload.is_interactive())
 }
 
 pub(super) const FORM: &str = "[--option=value]... SCRIPT COMMAND";
