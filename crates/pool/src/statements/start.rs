@@ -85,7 +85,7 @@ pub(crate) fn start<N: Net>(
         }
         return begin(parts, key, backend, message);
     }
-    if parts.work.drain.has_turn(key, parts.net.now()) {
+    if parts.work.drain.is_ending() {
         leaving::refuse_and_leave(parts, key, &Refusal::Draining);
         return Handled::Used;
     }
