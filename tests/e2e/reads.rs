@@ -275,6 +275,11 @@ fn a_replica_of_the_writer_before_is_not_waited_for() {
             "it does not replicate from the writer: have it do so first",
         );
         client.must("UPDATE t SET v = 2");
+        // Nor is it read by a pool to which its writer is not known.
+        let two = [&trio.pair.two, &trio.three].map(|real| real.address().to_string());
+        let narrow = (trio.pair).pool_at(&two, ("", "read_from = \"readers\""), "");
+        narrow.wait_for("it does not replicate from one").unwrap();
+        assert_eq!(login(&narrow.address, &bank()).value(WHERE), "two");
         let word = replica_word(&trio.three);
         trio.pair.two.execute(&[
             "CREATE USER repl@'%' IDENTIFIED BY 'repl'",

@@ -264,23 +264,19 @@ impl Scene<'_> {
         self.settings.servers[id.index()].address == format!("{}:{}", source.host, source.port)
     }
 
-    /// True if what `writer` writes can reach a replica: it replicates from it, from a replica of
-    /// it, or from a server of which nothing is known. The replicas of a writer that was left have
-    /// no lag, and never hear of the new one. Each server is looked at once.
+    /// True if what `writer` writes reaches a replica: it replicates from it, or from a replica of
+    /// it. A source of which nothing is known may be another writer, whose numbers MariaDB does not
+    /// tell from this one's. Each server is looked at once.
     pub(crate) fn reaches(&self, writer: ServerId, id: ServerId) -> bool {
         let (mut found, mut looked_at) = (vec![id], 0);
         while let Some(&server) = found.get(looked_at) {
             looked_at += 1;
-            let Some(report) = self.report(server).filter(|_| server != writer) else {
+            if server == writer {
                 return true;
-            };
-            for source in &report.sources {
-                let is_it = |&other: &ServerId| self.is_source(source, other);
-                let mut known: Vec<ServerId> = self.others(server).filter(is_it).collect();
-                if known.is_empty() {
-                    return true;
-                }
-                known.retain(|it| !found.contains(it));
+            }
+            for source in self.report(server).map_or(&[][..], |it| &it.sources) {
+                let is_new = |it: &ServerId| !found.contains(it) && self.is_source(source, *it);
+                let known: Vec<ServerId> = self.others(server).filter(is_new).collect();
                 found.extend(known);
             }
         }

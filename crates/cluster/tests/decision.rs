@@ -262,9 +262,16 @@ fn a_replica_of_a_server_that_was_left_is_not_read() {
     // A circle without the writer in it ends.
     left[0] = replica_of("db4", Some(0));
     assert!(case.next(left.clone()).readers.is_empty());
-    // A server between them that is not among these may replicate from anybody.
+    // A server that is not among these may be another writer.
     left[0] = replica_of("relay", Some(0));
-    assert_eq!(case.next(left).readers, [DB1, DB3, DB4]);
+    assert!(case.next(left.clone()).readers.is_empty());
+    assert!(!hears(&case, DB1) && !hears(&case, DB4));
+    // So may one that has never answered.
+    let mut case = Case::new(Kind::Replication, &[Role::Writer, Role::Auto, Role::Auto]);
+    let mut all = vec![writable(), refused(), replica_of("db2", Some(0))];
+    assert!(case.next(all.clone()).readers.is_empty());
+    all[1] = of_one;
+    assert_eq!(case.next(all).readers, [DB3]);
 }
 
 #[test]
