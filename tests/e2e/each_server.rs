@@ -73,8 +73,8 @@ impl Scene {
     }
 
     /// Words of `--check=server` about these settings.
-    fn checked(&self, ca: &str) -> String {
-        let part = self.settings(ca, ["", ""]);
+    fn checked(&self, ca: &str, two: &str) -> String {
+        let part = self.settings(ca, ["", two]);
         let text = format!("listen = [\"127.0.0.1:0\"]\n{part}");
         let file = config_file(&self.pair.one, "checked.toml", &text);
         let words = ["pool", "--check=server", "--config"];
@@ -114,14 +114,17 @@ fn is_under_tls(client: &mut Client) -> bool {
 fn each_server_has_its_own_tls() {
     for scene in scenes() {
         let two = scene.pair.two.address();
-        for (ca, words) in [
-            ("ca.pem", format!("at {two}; 2 accounts can log in")),
-            (
-                "other.pem",
-                format!("the server at {two}, account 'app': TLS with the server"),
-            ),
+        let other = scene.folder.join("other.pem");
+        let own = format!("tls_ca = \"{}\"", other.display());
+        let refused = format!("the server at {two}, account 'app': TLS with the server");
+        for (ca, lines, words, setting) in [
+            ("ca.pem", "", format!("at {two}; 2 accounts can log in"), ""),
+            ("other.pem", "", refused.clone(), "backend.tls_ca"),
+            ("ca.pem", &own, refused, "tls_ca of this [[server]]"),
         ] {
-            says(&scene.checked(ca), &words);
+            let said = scene.checked(ca, lines);
+            says(&said, &words);
+            says(&said, setting);
         }
         // The name is that of each server's own address.
         let pool = scene.pool(["", "tls = \"verify_identity\""]);

@@ -96,6 +96,11 @@ impl Dial {
         }
     }
 
+    /// TLS as the server has it.
+    pub(crate) fn tls(&self) -> Option<&BackendTls> {
+        self.tls.as_deref()
+    }
+
     /// The pool's side of TLS, in front of its handshake.
     pub(crate) fn begin_tls(&self) -> io::Result<Tls> {
         let tls = self.tls.as_ref().ok_or(io::ErrorKind::Unsupported)?;

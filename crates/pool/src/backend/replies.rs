@@ -192,8 +192,10 @@ fn after_writing<N: Net>(parts: &mut Parts<N>, key: BackendId, written: Written)
 
 /// Closes a backend whose connection cannot be read or written any more.
 pub(crate) fn backend_broken<N: Net>(parts: &mut Parts<N>, backend: BackendId, error: &io::Error) {
-    let state = parts.backends.get(backend).map(Backend::state);
-    match words_of(error) {
+    let of = parts.backends.get(backend);
+    let state = of.map(Backend::state);
+    let tls = of.and_then(|it| it.dial.as_ref()?.tls());
+    match words_of(error, tls) {
         // Another attempt finds the same certificate, until somebody changes something.
         Some(why) if state == Some(BackendState::Dialling) => {
             dialling::dial_failed(parts, backend, &why, DialEnd::Account);

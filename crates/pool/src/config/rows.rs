@@ -1075,6 +1075,7 @@ impl ServerTlsKeys {
     pub(crate) fn typed(self, prefix: &str) -> BackendTlsKeys {
         BackendTlsKeys {
             prefix: prefix.into(),
+            is_own: false,
             mode: self.tls,
             ca: self.tls_ca,
             cert: self.tls_cert,

@@ -463,13 +463,15 @@ impl Connection {
                 };
                 ProbeError { why, fault }
             }
-            Failure::Read(ref error) | Failure::Write(ref error) => match words_of(error) {
-                Some(why) => ProbeError {
-                    why,
-                    fault: Fault::Untrusted,
-                },
-                None => self.lost(failure),
-            },
+            Failure::Read(ref error) | Failure::Write(ref error) => {
+                match words_of(error, self.tls.as_deref()) {
+                    Some(why) => ProbeError {
+                        why,
+                        fault: Fault::Untrusted,
+                    },
+                    None => self.lost(failure),
+                }
+            }
             failure => self.lost(failure),
         })
     }

@@ -37,6 +37,15 @@ const HINTS: Hints = Hints {
     protocols: "",
 };
 
+/// Hints about a server with settings of its own.
+const OWN_HINTS: Hints = Hints {
+    ca: "tls_ca of this [[server]]",
+    name: "tls_name of this [[server]]",
+    unchecked: "tls = \"required\" of this [[server]]",
+    own: "tls_cert and tls_key of this [[server]]",
+    protocols: "",
+};
+
 /// Demands of the pool on TLS with the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackendTlsMode {
@@ -77,6 +86,8 @@ impl BackendTlsMode {
 pub(crate) struct BackendTlsKeys {
     /// Prefix of the key that an error is about.
     pub(crate) prefix: String,
+    /// True if the server has some of them for itself.
+    pub(crate) is_own: bool,
     /// `None`: what suits the address.
     pub(crate) mode: Option<BackendTlsMode>,
     pub(crate) ca: Option<PathBuf>,
@@ -94,6 +105,7 @@ pub struct BackendTls {
     pub(crate) config: FromFiles<ClientConfig>,
     name: ServerName<'static>,
     key: ServerKey,
+    hints: &'static Hints,
 }
 
 impl BackendTlsKeys {
@@ -103,6 +115,9 @@ impl BackendTlsKeys {
         let is_off = matches!(self.mode, None | Some(BackendTlsMode::Off));
         let verifies = self.mode.is_some_and(BackendTlsMode::verifies);
         let keeps = |key, is_used| own(key) || is_used;
+        self.is_own = ["tls", "tls_ca", "tls_cert", "tls_key", "tls_name"]
+            .into_iter()
+            .any(&own);
         self.ca = self.ca.filter(|_| keeps("tls_ca", verifies));
         self.cert = self.cert.filter(|_| keeps("tls_cert", !is_off));
         self.key = self.key.filter(|_| keeps("tls_key", !is_off));
@@ -157,12 +172,14 @@ impl BackendTls {
         }
         let files = [&keys.ca, &keys.cert, &keys.key];
         let files = files.into_iter().flatten().cloned().collect();
+        let hints = if keys.is_own { &OWN_HINTS } else { &HINTS };
         let config = FromFiles::new(files, move || client_config(&keys))?;
         Ok(Arc::new(BackendTls {
             mode,
             config,
             name,
             key,
+            hints,
         }))
     }
 
@@ -281,9 +298,10 @@ pub(crate) enum Asking {
 }
 
 /// Reason of a failed handshake with the server; `None` where the connection broke instead.
-pub(crate) fn words_of(error: &io::Error) -> Option<String> {
+pub(crate) fn words_of(error: &io::Error, tls: Option<&BackendTls>) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
-    Some(format!("TLS with the server: {}", words(error, &HINTS)))
+    let hints = tls.map_or(&HINTS, |tls| tls.hints);
+    Some(format!("TLS with the server: {}", words(error, hints)))
 }
 
 /// Name that the certificate has to have. Without a check it says nothing, but tickets are kept by

@@ -258,7 +258,8 @@ impl<S> KillConnection<S> {
                 Read::Blocked => return self.secured(around),
                 Read::End => return self.failed("the server closed the connection"),
                 Read::Failed(error) => {
-                    return self.failed(&words_of(&error).unwrap_or_else(|| error.to_string()));
+                    let words = words_of(&error, connection.dial.tls());
+                    return self.failed(&words.unwrap_or_else(|| error.to_string()));
                 }
             }
         }
@@ -313,7 +314,10 @@ impl<S> KillConnection<S> {
                 let begun = (connection.dial.begin_tls())
                     .and_then(|tls| transport.ask_for_tls(around.net, &request, tls, &received));
                 let error = begun.err()?;
-                self.failed(&words_of(&error).unwrap_or_else(|| error.to_string()))
+                {
+                    let words = words_of(&error, connection.dial.tls());
+                    self.failed(&words.unwrap_or_else(|| error.to_string()))
+                }
             }
             DialStep::Wait => None,
             DialStep::In => {
