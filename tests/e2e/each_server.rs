@@ -68,10 +68,6 @@ impl Scene {
         )
     }
 
-    fn pool(&self, lines: [&str; 2]) -> Pool {
-        pool_from(&self.pair.one, &self.settings("ca.pem", lines))
-    }
-
     /// Words of `--check=server` about these settings.
     fn checked(&self, ca: &str, two: &str) -> String {
         let part = self.settings(ca, ["", two]);
@@ -127,7 +123,8 @@ fn each_server_has_its_own_tls() {
             says(&said, setting);
         }
         // The name is that of each server's own address.
-        let pool = scene.pool(["", "tls = \"verify_identity\""]);
+        let settings = scene.settings("ca.pem", ["", "tls = \"verify_identity\""]);
+        let pool = pool_from(&scene.pair.one, &settings);
         await_reader(&pool);
         let mut client = login(&pool.address, &bank());
         assert!(!is_under_tls(&mut client));
@@ -150,79 +147,76 @@ fn each_server_has_its_own_tls() {
     }
 }
 
-/// Asks a server how many connections the pool has for the bank, until that is within the limit: a
-/// server may count one for a moment after it was closed.
-fn connections(admin: &mut Client, limit: usize) -> usize {
-    let mut count = || {
-        let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'bank'";
-        admin.value(count).parse::<usize>().unwrap()
-    };
+/// Limited numbers, each with the processes of a server that count, and how many stay at rest.
+const LIMITED: [(&str, &str, &str); 2] = [
+    ("backends", "user = 'bank'", "3"),
+    ("running", "user = 'bank' AND info LIKE '%SLEEP(%'", "0"),
+];
+
+/// Asks a server for a count until that is within the limit: a server may count one for a moment
+/// after it was closed, or has answered.
+fn count_on(admin: &mut Client, which: &str, limit: usize) -> usize {
+    let asked = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE {which}");
+    let mut count = || admin.value(&asked).parse::<usize>().unwrap();
     let first = count();
     let settled = std::iter::once(first).chain((0..200).map(|_| count()));
     let within = settled.into_iter().find(|count| *count <= limit);
-    within.unwrap_or_else(|| panic!("{first} connections, and {limit} may be"))
+    within.unwrap_or_else(|| panic!("{first}, and {limit} may be: {which}"))
 }
 
 #[test]
-fn a_server_takes_no_more_connections_than_its_own_limit() {
-    for scene in scenes() {
-        let limits = LIMITS.map(|limit| format!("backends_max = {limit}"));
-        let pool = scene.pool([&limits[0], &limits[1]]);
+fn a_server_takes_and_runs_no_more_than_its_own_limits() {
+    let all = LIMITED
+        .into_iter()
+        .flat_map(|it| scenes().map(move |scene| (scene, it)));
+    for (scene, (what, counted, at_rest)) in all {
+        let limits = LIMITS.map(|limit| format!("{what}_max = {limit}"));
+        let settings = scene.settings("ca.pem", [&limits[0], &limits[1]]);
+        let settings = format!("stall_ms_max = 60000\n{settings}");
+        let pool = pool_from(&scene.pair.one, &settings);
         await_reader(&pool);
         let mut admins = [scene.pair.one.admin(), scene.pair.two.admin()];
-        let mut most = [0; 2];
-        let mut look = |is_over: &AtomicBool| {
-            while !is_over.load(Ordering::SeqCst) {
-                for (place, admin) in admins.iter_mut().enumerate() {
-                    most[place] = most[place].max(connections(admin, LIMITS[place]));
-                }
-            }
-            most
+        // The most on each while clients use the writer, and so many others read.
+        let mut course = |readers: usize| {
+            let (mut most, is_over) = ([0; 2], AtomicBool::new(false));
+            let names = std::thread::scope(|scope| {
+                let _end = Stop(&is_over);
+                let looks = scope.spawn(|| {
+                    while !is_over.load(Ordering::SeqCst) {
+                        for (place, admin) in admins.iter_mut().enumerate() {
+                            let count = count_on(admin, counted, LIMITS[place]);
+                            most[place] = most[place].max(count);
+                        }
+                    }
+                });
+                let run = |mut client: Client, sql: &'static str| -> Vec<String> {
+                    (0..40).map(|_| client.value(sql)).collect()
+                };
+                let read = "SELECT name FROM here WHERE SLEEP(0.02) = 0";
+                let all = (0..CLIENTS)
+                    .map(|_| (login(&pool.address, &bank()), "SELECT SLEEP(0.01)"))
+                    .chain((0..readers).map(|_| (reader(&pool), read)));
+                let all: Vec<_> = all
+                    .map(|(it, sql)| scope.spawn(move || run(it, sql)))
+                    .collect();
+                let names = all.into_iter().flat_map(|it| it.join().unwrap());
+                let names: Vec<String> = names.collect();
+                is_over.store(true, Ordering::SeqCst);
+                looks.join().unwrap();
+                names
+            });
+            (most, names)
         };
-        let writes = |count: usize| {
-            let mut client = login(&pool.address, &bank());
-            for _ in 0..count {
-                client.must("INSERT INTO ledger (tag) VALUES ('limited')");
-            }
-        };
-        let reads = |count: usize| -> Vec<String> {
-            let mut client = reader(&pool);
-            let slow = format!("{WHERE} WHERE SLEEP(0.02) = 0");
-            (0..count).map(|_| client.value(&slow)).collect()
-        };
-        let is_over = AtomicBool::new(false);
-        let (most, names) = std::thread::scope(|scope| {
-            let _end = Stop(&is_over);
-            let looks = scope.spawn(|| look(&is_over));
-            let writers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| writes(40))).collect();
-            let readers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| reads(40))).collect();
-            writers.into_iter().for_each(|it| it.join().unwrap());
-            let names = readers.into_iter().flat_map(|it| it.join().unwrap());
-            let names: Vec<String> = names.collect();
-            is_over.store(true, Ordering::SeqCst);
-            (looks.join().unwrap(), names)
-        });
-        assert_eq!(most, LIMITS);
+        let (most, names) = course(CLIENTS);
+        assert_eq!(most, LIMITS, "{what}");
         for name in ["one", "two"] {
             let count = names.iter().filter(|it| *it == name).count();
-            assert!(
-                count >= 20,
-                "{name} has answered {count} of {}",
-                names.len()
-            );
+            assert!(count >= 20, "{name} has answered {count}");
         }
         let mut console = console(&pool);
-        let servers = "SELECT name, backends, backends_max FROM servers";
-        assert_eq!(console.rows(servers).texts()[1], ["two", "3", "3"]);
+        let servers = format!("SELECT name, {what}, {what}_max FROM servers");
+        assert_eq!(console.rows(&servers).texts()[1], ["two", at_rest, "3"]);
         console.must("SWITCH TO two");
-        let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let _end = Stop(&is_over);
-            let looks = scope.spawn(|| look(&is_over));
-            let writers: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| writes(20))).collect();
-            writers.into_iter().for_each(|it| it.join().unwrap());
-            is_over.store(true, Ordering::SeqCst);
-            looks.join().unwrap();
-        });
+        let _ = course(0);
     }
 }

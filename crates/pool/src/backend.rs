@@ -386,6 +386,8 @@ pub(crate) struct Backend<S> {
     units: Vec<Unit>,
     /// Place among the connections to its server, of several.
     on_server: Option<OnServer>,
+    /// Place among those of them that run something, where its server limits them.
+    running: Option<OnServer>,
     /// The group's epoch when it was dialled (see [`session::known_good`]).
     epoch: u64,
     /// Client that it serves next.
@@ -526,6 +528,7 @@ impl<S> Backend<S> {
             thread: 0,
             units: Vec::new(),
             on_server: None,
+            running: None,
             epoch: 0,
             reuse: Reuse::default(),
             is_reader: false,

@@ -23,7 +23,7 @@ pub(crate) mod traits;
 use crate::cluster::discovery::{Discovery, vacant};
 use crate::cluster::reads::{Reads, list_of};
 use crate::cluster::traits::Traits;
-use crate::config::Settings;
+use crate::config::{ServerLimits, Settings};
 use crate::observe::log::{Event, note};
 use crate::scheduler::account_slots::AccountSlots;
 use crate::server::upstream::{Place, Upstream, Writer};
@@ -59,6 +59,8 @@ pub(crate) struct MemberShown {
     pub(crate) reads: u64,
     /// Connections to it, and how many there may be.
     pub(crate) backends: (usize, Option<usize>),
+    /// Those of them that run something, and how many may, where it limits that.
+    pub(crate) running: Option<(usize, Option<usize>)>,
 }
 
 /// Knowledge of the servers.
@@ -151,7 +153,8 @@ impl Cluster {
             switching: Mutex::default(),
             switch_max: several.switch_max,
             promote_command: several.promote_command.clone(),
-            connections: (several.backends_max.iter().copied().chain(repeat(None)))
+            connections: (several.limits.iter().copied())
+                .chain(repeat(ServerLimits::default()))
                 .map(AccountSlots::of_server)
                 .take(count)
                 .collect(),
@@ -171,6 +174,11 @@ impl Cluster {
     /// Connections to a server.
     pub(crate) fn connections(&self, id: ServerId) -> &Arc<AccountSlots> {
         &self.connections[id.index()]
+    }
+
+    /// Those of them that run something, of the servers that limit them.
+    pub(crate) fn running(&self) -> impl Iterator<Item = &Arc<AccountSlots>> {
+        (self.connections.iter()).filter_map(|connections| connections.running())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -386,6 +394,7 @@ impl Cluster {
                 lag: lag.map(Duration::from_millis),
                 reads: on.total.load(Relaxed),
                 backends: self.connections(id).used(),
+                running: self.connections(id).running().map(|running| running.used()),
             }
         });
         shown.collect()

@@ -201,6 +201,14 @@ pub(crate) struct DiscoverySettings {
     pub(crate) keep: Duration,
 }
 
+/// Limits of one of several servers on the pool's connections to it, and on those of them that run
+/// something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerLimits {
+    pub(crate) backends_max: Option<usize>,
+    pub(crate) running_max: Option<usize>,
+}
+
 /// Several servers, checked.
 #[derive(Clone, Debug)]
 pub struct ClusterSettings {
@@ -210,8 +218,8 @@ pub struct ClusterSettings {
     pub(crate) places: Vec<Place>,
     /// TLS to each.
     pub(crate) tls: Vec<Arc<BackendTls>>,
-    /// Limits on connections to each.
-    pub(crate) backends_max: Vec<Option<usize>>,
+    /// Limits of each.
+    pub(crate) limits: Vec<ServerLimits>,
     /// Servers may be found that the cluster names.
     pub(crate) discovery: Option<DiscoverySettings>,
     /// Time limit of an answer.

@@ -155,7 +155,7 @@ impl<N: Net> Group<N> {
         if !parts.client_side.slow_readers.is_at_rest() {
             relieving::relieve_backends(parts);
         }
-        if !parts.client_side.waiting_count.is_empty() {
+        if !parts.client_side.waiting_count.is_empty() || parts.shared.is_running_wanted() {
             serving::serve_all(parts);
         }
         self.run_tasks();
@@ -196,7 +196,7 @@ impl<N: Net> Group<N> {
             .min((parts.client_side.inputs).next_look(parts.net.now()))
             .min((parts.client_side.reported_memory).next_look(&parts.shared.retained.memory))
             .min((parts.work.bulk).next(parts.client_side.inputs.has_line()));
-        if waits {
+        if waits || parts.shared.is_running_wanted() {
             next = next.min(parts.matching().next_for_waiting());
         }
         let slow_readers = &parts.client_side.slow_readers;

@@ -52,7 +52,8 @@ impl<N: Net> BackendCloser<'_, N> {
         ) {
             self.pools.dial_ends(backend.pool);
         }
-        self.running.ends(&mut backend);
+        let wanting = self.running.ends(&mut backend);
+        self.turn_output.wake(wanting.into_iter());
         if !backend.is_reader() {
             self.shared.forget_thread(backend.thread);
         }

@@ -5,11 +5,14 @@
 //! reset has nothing of a client, but knows that it was reset.
 
 use super::{Backend, LastClient, OpenTransaction, SchemaThere, Typed};
+use crate::scheduler::account_slots::RunPlace;
 use session::prepared::OnBackend;
 
 impl<S> Backend<S> {
-    /// Begins a checkout; returns the client that it served last.
-    pub(crate) fn begin_checkout(&mut self) -> Option<LastClient> {
+    /// Begins a checkout, with a place among what runs on its server; returns the client that it
+    /// served last.
+    pub(crate) fn begin_checkout(&mut self, running: RunPlace) -> Option<LastClient> {
+        self.running = running;
         self.served = false;
         self.last_client.take()
     }
@@ -134,8 +137,8 @@ mod tests {
         backend.note_served();
         backend.note_last_client(last);
         assert_eq!(
-            (backend.begin_checkout(), backend.begin_checkout()),
-            (Some(last), None)
+            [(); 2].map(|()| backend.begin_checkout(None)),
+            [Some(last), None]
         );
         assert!(!backend.has_served());
     }

@@ -18,7 +18,7 @@ use crate::auth::credential::Credential;
 use crate::auth::secret::Secret;
 use crate::config::Settings;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::scheduler::account_slots::{AccountSlots, Place};
+use crate::scheduler::account_slots::{AccountSlots, Place, RunPlace};
 use crate::scheduler::budget::Budget;
 use crate::scheduler::queue::{QueueName, Queues, Waiting};
 use crate::server::begins::Begins;
@@ -221,7 +221,26 @@ impl BackendPool {
     pub(crate) fn follow_server(&mut self, place: Place, server: Option<Arc<AccountSlots>>) {
         if let Some(before) = std::mem::replace(&mut self.server, server) {
             before.want(place, None);
+            before.running().map(|running| running.want(place, None));
         }
+    }
+
+    /// Backends of all groups that run something on its server, where that limits them.
+    pub(crate) fn running(&self) -> Option<&Arc<AccountSlots>> {
+        self.server.as_ref()?.running()
+    }
+
+    /// A place for a backend that is about to run something there; `None`: there is none now.
+    pub(crate) fn run(&self) -> Option<RunPlace> {
+        match self.running() {
+            None => Some(None),
+            Some(running) => running.connect().map(Some),
+        }
+    }
+
+    /// True if as many run something on its server as may.
+    pub(crate) fn is_running_full(&self) -> bool {
+        self.running().is_some_and(|running| running.is_at_max())
     }
 
     /// True if no backend of it is free, and its server takes no more.
@@ -294,7 +313,7 @@ pub(crate) struct BackendPools {
     pub pools: Vec<BackendPool>,
     /// Backends of all pools, dialling ones included; each has a slot of the budget.
     pub count: usize,
-    /// True if some pool wants another connection of its account.
+    /// True if some pool wants another connection of its account, or a place to run.
     pub(crate) wants_account: bool,
     /// Dials under way, of all pools.
     pub dialling: usize,

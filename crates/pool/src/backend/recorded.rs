@@ -115,6 +115,7 @@ impl<S> Backend<S> {
             kept_slot: _,
             units: _,
             on_server: _,
+            running: _,
             // One on a reader is taken by no other process.
             is_reader: _,
             catching_up: _,

@@ -404,7 +404,8 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     summary.due = backend.reports.due();
     if backend.flight().is_empty() {
         backend.close_pipeline();
-        parts.server_side.running.ends(backend);
+        let wanting = parts.server_side.running.ends(backend);
+        parts.work.turn_output.wake(wanting.into_iter());
     }
     let client = command.owner.and_then(|owner| parts.clients.get(owner));
     if backend.sends_eofs() {

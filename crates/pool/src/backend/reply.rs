@@ -8,6 +8,7 @@
 
 use super::{Backend, Load, Pipeline};
 use crate::backend::relay::Middle;
+use crate::scheduler::account_slots::OnServer;
 use reactor::Time;
 use session::reply_summary::ReplySummary;
 use wire::rows::Columns;
@@ -100,19 +101,30 @@ impl<S> Backend<S> {
         let begins = self.load == Load::None && !self.flight.is_empty();
         if begins {
             (self.load, self.busy_since) = (Load::Counted, now);
+            if self.running.is_none() {
+                self.running = self.on_server.as_ref().and_then(OnServer::run);
+            }
         }
         begins
     }
 
-    /// Ends its load, with nothing running any more; `true` if it was counted.
-    pub(crate) fn end_load(&mut self) -> bool {
+    /// Ends its load, with nothing running any more; `true` if it was counted. Groups are added
+    /// that want its place at its server.
+    pub(crate) fn end_load(&mut self, wanting: &mut Vec<usize>) -> bool {
+        wanting.extend(
+            self.running
+                .take()
+                .into_iter()
+                .flat_map(OnServer::give_back),
+        );
         std::mem::replace(&mut self.load, Load::None) == Load::Counted
     }
 
     /// Marks it as stalled, without an answer for long; `true` if it was counted until now.
-    pub(crate) fn stall(&mut self) -> bool {
+    pub(crate) fn stall(&mut self, wanting: &mut Vec<usize>) -> bool {
         let was_counted = self.is_counted();
         if was_counted {
+            self.end_load(wanting);
             self.load = Load::Stalled;
         }
         was_counted
@@ -192,6 +204,7 @@ mod tests {
         ));
         assert!(backend.begin_load(Time(3)) && !backend.begin_load(Time(4)));
         assert_eq!(backend.busy_since(), Time(3));
-        assert!(backend.stall() && !backend.stall() && !backend.end_load());
+        let wanting = &mut Vec::new();
+        assert!(backend.stall(wanting) && !backend.stall(wanting) && !backend.end_load(wanting));
     }
 }

@@ -310,7 +310,8 @@ impl<N: Net> Readers<'_, N> {
         loop {
             let reader = self.reads.next(&behind).ok_or(why)?;
             let pool = self.members.on_reader(home, reader);
-            if self.members.pools.pools[pool].is_server_full() {
+            let entry = &self.members.pools.pools[pool];
+            if entry.is_server_full() || entry.is_running_full() {
                 behind.push(reader);
                 continue;
             }

@@ -195,6 +195,7 @@ mod tests {
     use crate::client::ClientState;
     use crate::cluster::Cluster;
     use crate::cluster::elsewhere::tests::reads;
+    use crate::config::ServerLimits;
     use crate::errors::reasons::PinReason;
     use crate::group::Group;
     use crate::group::scripted::{Scripted, shared};
@@ -292,13 +293,20 @@ mod tests {
         let parts = &mut group.parts;
         parts.backend_pools.pools[0].home = Some(0);
         parts.server_side.reads = reads(&[1, 0]);
-        let server = AccountSlots::of_server(Some(1));
+        let server = AccountSlots::of_server(ServerLimits {
+            backends_max: Some(1),
+            running_max: Some(1),
+        });
         parts.backend_pools.pools[0].server = Some(server.clone());
         assert_eq!(parts.readers().reader_pool(key, 0), Ok(0));
         let backend = parts.backends.get_mut(backend_id).unwrap();
         backend.count_at(server.connect());
         assert_eq!(parts.readers().reader_pool(key, 0), Err(Why::Full));
         checkin::release(parts, backend_id);
+        assert_eq!(parts.readers().reader_pool(key, 0), Ok(0));
+        let runs = server.running().unwrap().connect();
+        assert_eq!(parts.readers().reader_pool(key, 0), Err(Why::Full));
+        drop(runs);
         assert_eq!(parts.readers().reader_pool(key, 0), Ok(0));
     }
 

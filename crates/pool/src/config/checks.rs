@@ -21,7 +21,7 @@ use crate::config::rows::{
 use crate::config::secret::Typed;
 use crate::config::{
     AccountSource, ClusterSettings, ConsoleAccount, ConsoleSettings, DiscoverySettings, Origin,
-    OtelSettings, SERVER_ACCOUNTS, User,
+    OtelSettings, SERVER_ACCOUNTS, ServerLimits, User,
 };
 use crate::scheduler::priority::ReadFrom;
 use crate::server::tls::BackendTls;
@@ -160,7 +160,7 @@ pub(super) fn check_cluster(
         return Some(None);
     }
     let (mut servers, mut places) = (Vec::<ServerSettings>::new(), Vec::new());
-    let mut backends_max = Vec::new();
+    let mut limits = Vec::new();
     for keys in members {
         let read = MemberKeys::from_keys;
         let member = mistakes.section(MemberKeys::note_mistakes, read, keys, None)?;
@@ -181,7 +181,10 @@ pub(super) fn check_cluster(
             weight: member.weight,
         });
         places.push(member.address);
-        backends_max.push(member.backends_max);
+        limits.push(ServerLimits {
+            backends_max: member.backends_max,
+            running_max: member.running_max,
+        });
     }
     if servers.len() > SERVERS_MAX {
         mistakes.add(format!("server: expected at most {SERVERS_MAX} [[server]]"));
@@ -205,7 +208,7 @@ pub(super) fn check_cluster(
         },
         places,
         tls: Vec::new(),
-        backends_max,
+        limits,
         discovery: typed.discover.then_some(DiscoverySettings {
             networks: typed.discover_networks,
             keep: typed.discover_keep,

@@ -972,6 +972,11 @@ table! {
             backends_max: Option<usize> {
                 .number("connections", 1, 100_000).or_nothing("no limit of its own") .fixed()
             }
+
+            /// Number of its connections that run something at once, over all groups.
+            running_max: Option<usize> {
+                .number("connections", 1, 100_000).or_nothing("no limit of its own") .fixed()
+            }
         }
     }
 }

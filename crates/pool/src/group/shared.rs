@@ -220,6 +220,18 @@ impl Shared {
         Some(self.cluster.as_ref()?.connections(server?).clone())
     }
 
+    /// True if as many run something on one of several servers as may.
+    pub(crate) fn is_running_full(&self) -> bool {
+        let mut running = self.cluster.iter().flat_map(|cluster| cluster.running());
+        running.any(|running| running.is_at_max())
+    }
+
+    /// True if somebody waits for that, in any group.
+    pub(crate) fn is_running_wanted(&self) -> bool {
+        let mut running = self.cluster.iter().flat_map(|cluster| cluster.running());
+        running.any(|running| running.is_wanted())
+    }
+
     /// Connections to the server at an address of a pool on this reader, or else on the writer.
     pub(crate) fn connections_at(
         &self,

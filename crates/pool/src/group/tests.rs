@@ -56,6 +56,6 @@ pub(crate) fn backend(group: &mut Group<Scripted>) -> BackendId {
 /// A client that has a backend, between two statements.
 pub(crate) fn bound(group: &mut Group<Scripted>) -> (ClientId, BackendId) {
     let (key, backend_id) = (client(group), backend(group));
-    assert!(checkout::bind(&mut group.parts, key, backend_id));
+    assert!(checkout::bind(&mut group.parts, key, backend_id, None));
     (key, backend_id)
 }

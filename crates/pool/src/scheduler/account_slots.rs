@@ -10,7 +10,8 @@
 //! `account_backends_max` of the settings limits an account in the same way, without a refusal, and
 //! exactly: no connection is opened that would be one too many. `account_kept_backends_max` limits
 //! those that its clients keep ([`Kept`]); nobody waits for one of them. `backends_max` of one of
-//! several servers limits all accounts there together, in slots of the server's own ([`OnServer`]).
+//! several servers limits all accounts there together, in slots of the server's own ([`OnServer`]),
+//! and `running_max` those of its backends that run something, in slots beside them.
 //!
 //! The limit rises with each login that succeeds; while somebody waits, one dial at a time looks
 //! whether the server takes more by now, after pauses that double up to [`LOOK_MAX`]. A server may
@@ -20,7 +21,7 @@
 //! Invariants: no lock is held for longer than a look at a few numbers; an account that was never
 //! refused costs a statement nothing, one that is limited a load.
 
-use crate::config::Settings;
+use crate::config::{ServerLimits, Settings};
 use crate::server::fleet::hash_of;
 use ::cluster::ServerId;
 use ::cluster::fleet::Resource;
@@ -128,7 +129,11 @@ impl Drop for Kept {
     }
 }
 
-/// A connection that counts at its server, until it is dropped.
+/// Place of a connection among those that run something on its server; `None` where that does not
+/// limit them.
+pub(crate) type RunPlace = Option<OnServer>;
+
+/// A connection that counts at its server, or one that runs something there, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OnServer(Arc<AccountSlots>);
 
@@ -136,6 +141,18 @@ impl OnServer {
     /// Groups that want a connection to that server.
     pub(crate) fn wanting(&self) -> Vec<usize> {
         self.0.wanting()
+    }
+
+    /// Counts what its connection runs, however much that is, where the server limits it.
+    pub(crate) fn run(&self) -> Option<OnServer> {
+        self.0.running.as_ref().map(AccountSlots::connected)
+    }
+
+    /// Gives its place back; groups that want one.
+    pub(crate) fn give_back(self) -> Vec<usize> {
+        let slots = self.0.clone();
+        drop(self);
+        slots.wanting()
     }
 }
 
@@ -154,16 +171,32 @@ pub(crate) struct AccountSlots {
     is_limited: AtomicBool,
     wanting: AtomicUsize,
     slots: Mutex<Slots>,
+    /// Connections of a server that run something, where it limits them.
+    running: Option<Arc<AccountSlots>>,
     /// Its limit among those of the fleet.
     resource: Resource,
 }
 
 impl AccountSlots {
-    /// Connections to a server that takes so many.
-    pub(crate) fn of_server(max: Option<usize>) -> Arc<AccountSlots> {
-        let slots = AccountSlots::default();
-        slots.set_max(max);
+    /// Connections to a server with these limits.
+    pub(crate) fn of_server(limits: ServerLimits) -> Arc<AccountSlots> {
+        let of_running = |max| {
+            AccountSlots::of_server(ServerLimits {
+                backends_max: Some(max),
+                running_max: None,
+            })
+        };
+        let slots = AccountSlots {
+            running: limits.running_max.map(of_running),
+            ..AccountSlots::default()
+        };
+        slots.set_max(limits.backends_max);
         Arc::new(slots)
+    }
+
+    /// Connections of a server that run something, where it limits them.
+    pub(crate) fn running(&self) -> Option<&Arc<AccountSlots>> {
+        self.running.as_ref()
     }
 
     /// A connection to the server from now on; `None` where there are as many as may be.
@@ -364,6 +397,11 @@ impl AccountSlots {
         before.is_none() && since.is_some()
     }
 
+    /// True if some pool wants one.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanting.load(SeqCst) > 0
+    }
+
     /// Groups that want a connection.
     pub(crate) fn wanting(&self) -> Vec<usize> {
         match self.wanting.load(SeqCst) {
@@ -522,7 +560,11 @@ mod tests {
 
     #[test]
     fn a_server_takes_so_many_and_what_stands_already_counts() {
-        let server = AccountSlots::of_server(Some(2));
+        let limits = |backends_max, running_max| ServerLimits {
+            backends_max,
+            running_max,
+        };
+        let server = AccountSlots::of_server(limits(Some(2), None));
         let first = server.connected();
         let second = server.connect().unwrap();
         assert!(server.connect().is_none() && server.is_at_max());
@@ -532,10 +574,35 @@ mod tests {
         assert_eq!(second.wanting(), [1]);
         drop((first, arrived));
         assert!(server.has_room((1, 0), 0, LATE) && server.connect().is_some());
-        let unlimited = AccountSlots::of_server(None);
+        let unlimited = AccountSlots::of_server(limits(None, None));
         let all: Vec<_> = (0..100).map(|_| unlimited.connect().unwrap()).collect();
         assert_eq!((unlimited.used(), all.len()), ((100, None), 100));
-        assert!(!unlimited.is_limited());
+        assert!(!unlimited.is_limited() && unlimited.running().is_none() && all[0].run().is_none());
+    }
+
+    #[test]
+    fn so_many_connections_of_a_server_run_something_and_the_oldest_want_is_next() {
+        let server = AccountSlots::of_server(ServerLimits {
+            backends_max: None,
+            running_max: Some(2),
+        });
+        let running = server.running().unwrap();
+        let connection = server.connect().unwrap();
+        let first = running.connect().unwrap();
+        let second = running.connect().unwrap();
+        assert!(running.connect().is_none() && server.connect().is_some());
+        // Who keeps a backend is not held up.
+        let kept = connection.run().unwrap();
+        assert_eq!(running.used(), (3, Some(2)));
+        running.want((1, 0), Some(Time(10 * MS)));
+        assert_eq!(kept.give_back(), [1]);
+        assert!(!running.has_room((1, 0), 10 * MS, LATE));
+        assert_eq!(second.give_back(), [1]);
+        assert!(running.has_room((1, 0), 10 * MS, LATE));
+        assert!(!running.has_room((0, 0), 11 * MS, LATE));
+        running.want((1, 0), None);
+        assert!(running.has_room((0, 0), 11 * MS, LATE) && !running.is_wanted());
+        assert!(first.give_back().is_empty());
     }
 
     #[test]

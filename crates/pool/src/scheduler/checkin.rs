@@ -29,6 +29,11 @@ pub(crate) fn release<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     if !backend.is_reader() {
         backend.note_accepted(client.as_deref());
     }
+    if backend.flight().is_empty() {
+        // It may have run nothing.
+        let wanting = parts.server_side.running.ends(backend);
+        parts.work.turn_output.wake(wanting.into_iter());
+    }
     let mut waits = false;
     match (owner, client) {
         (Some(owner), Some(client)) => {

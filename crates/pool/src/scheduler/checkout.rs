@@ -12,6 +12,7 @@ use crate::backend::{BackendState, LastClient};
 use crate::client::Handled;
 use crate::group::parts::Parts;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::scheduler::account_slots::RunPlace;
 use crate::scheduler::priority::Priority;
 use crate::scheduler::waiters::Entered;
 use reactor::Net;
@@ -44,16 +45,23 @@ pub(crate) fn acquire<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Bac
         return None;
     }
     let found = matching.pick_idle(pool, key)?;
+    let running = parts.backend_pools.pools[pool].run()?;
     if is_tried {
         (parts.client_side.slow_readers).start_trial(key, parts.net.now());
     }
     let now = parts.net.now();
     (parts.client_side.waiting_count).place_of(parts.clients.get_mut(key)?, now);
-    bind(parts, key, found).then_some(found)
+    bind(parts, key, found, running).then_some(found)
 }
 
-/// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
-pub(crate) fn bind<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: BackendId) -> bool {
+/// Binds a client and an idle backend, with its place among what runs on its server. `false` where
+/// one of them is not there, or not idle.
+pub(crate) fn bind<N: Net>(
+    parts: &mut Parts<N>,
+    key: ClientId,
+    backend_id: BackendId,
+    running: RunPlace,
+) -> bool {
     let now = parts.net.now();
     let is_long = parts.matching().is_long(key);
     let Some(backend) = parts.backends.get_mut(backend_id) else {
@@ -70,7 +78,7 @@ pub(crate) fn bind<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: Back
         .retain(|&idle| idle != backend_id);
     // A free slot that stands in for the reserve is to be seen as such.
     (parts.backend_pools).note_unused(&parts.shared.budget, parts.index);
-    let last = backend.begin_checkout();
+    let last = backend.begin_checkout(running);
     if is_long {
         parts.client_side.slow_readers.start_long(backend_id, key);
     } else if !client.statement.has_short_reply() && parts.shared.budget.reserved(parts.index) > 0 {

@@ -83,6 +83,9 @@ pub(crate) fn expire<N: Net>(parts: &mut Parts<N>) {
                 if parts.backend_pools.pools[pool].is_server_full() {
                     detail.push_str("; its server takes no more (backends_max of [[server]])");
                 }
+                if parts.backend_pools.pools[pool].is_running_full() {
+                    detail.push_str("; as much runs there as may (running_max of [[server]])");
+                }
                 let refusal = Refusal::WaitedTooLong {
                     queue,
                     ahead: parts.backend_pools.pools[pool].queues.ahead_of(queue),

@@ -52,46 +52,48 @@ impl Running {
         self.count >= self.max_of_held(shared, settings)
     }
 
-    /// Counts a backend that has something in flight, as one that runs statements. The limit is
-    /// that of the server that is written to.
+    /// Counts a backend that has something in flight, as one that runs statements: at its server,
+    /// and here if that is the one that is written to.
     pub(crate) fn begins<S>(&mut self, backend: &mut Backend<S>, now: Time) {
-        self.count += usize::from(!backend.is_reader() && backend.begin_load(now));
+        let begins = backend.begin_load(now);
+        self.count += usize::from(begins && !backend.is_reader());
     }
 
-    /// Takes a backend that has nothing in flight any more, or is closed, out of the count.
-    pub(crate) fn ends<S>(&mut self, backend: &mut Backend<S>) {
-        self.count -= usize::from(backend.end_load());
+    /// Takes a backend that has nothing in flight any more, or is closed, out of the count. Returns
+    /// the groups that want its place at its server.
+    pub(crate) fn ends<S>(&mut self, backend: &mut Backend<S>) -> Vec<usize> {
+        let mut wanting = Vec::new();
+        let ends = backend.end_load(&mut wanting);
+        self.count -= usize::from(ends && !backend.is_reader());
+        wanting
     }
 
     /// Backends that have answered nothing for `stall_max` no longer count: others may run. Returns
-    /// how many those are.
+    /// how many those are; groups are added that want their places.
     pub(crate) fn discount_stalled<S>(
         &mut self,
         backends: &mut Slots<Backend<S>, BackendId>,
         settings: &Settings,
         now: Time,
+        wanting: &mut Vec<usize>,
     ) -> u64 {
         let mut stalled = 0;
         for backend in backends.values_mut() {
             let is_late = now.since(backend.busy_since()) >= settings.stall_max;
-            if is_late && backend.stall() {
-                self.count -= 1;
+            if is_late && backend.stall(wanting) {
+                self.count -= usize::from(!backend.is_reader());
                 stalled += 1;
             }
         }
         stalled
     }
 
-    /// Moment at which the next backend stalls, where that lets somebody run.
+    /// Moment at which the next backend stalls; for when that lets somebody run.
     pub(crate) fn next_stall<S>(
         &self,
         backends: &Slots<Backend<S>, BackendId>,
-        shared: &Shared,
         settings: &Settings,
     ) -> Time {
-        if self.has_room(0, shared, settings) {
-            return Time::NEVER;
-        }
         let counted = backends.iter().filter(|(_, b)| b.is_counted());
         let oldest = counted.map(|(_, backend)| backend.busy_since()).min();
         oldest.map_or(Time::NEVER, |oldest| oldest + settings.stall_max)
@@ -131,7 +133,7 @@ mod tests {
         let command = InFlight::own(None, ForBackend::Clearing, ReplyShape::Status);
         stalled.expect(command);
         running.begins(&mut stalled, Time(5));
-        assert!(stalled.stall());
+        assert!(stalled.stall(&mut Vec::new()));
         running.count -= 1;
         running.begins(&mut stalled, Time(7));
         running.ends(&mut stalled);

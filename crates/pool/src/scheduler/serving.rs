@@ -8,6 +8,7 @@ use crate::client::ClientState;
 use crate::group::parts::Parts;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::scheduler::account_slots::RunPlace;
 use crate::scheduler::checkout;
 use crate::statements::sending;
 use reactor::Net;
@@ -27,11 +28,18 @@ pub(crate) fn serve<N: Net>(parts: &mut Parts<N>) {
     let Some((waiting, backend)) = matching.next_to_serve(pool) else {
         return;
     };
+    let running = match backend {
+        Some(_) => parts.backend_pools.pools[pool].run(),
+        None => Some(None),
+    };
+    let Some(running) = running else {
+        return;
+    };
     parts.waiters().pop(pool, waiting);
     (parts.shared.scheduling.fronts).gets_on(parts.index, parts.net.now());
     match backend {
         Some(backend) => {
-            grant(parts, waiting.client, backend);
+            grant(parts, waiting.client, backend, running);
             parts.work.tasks.add(Task::Pipeline(backend));
         }
         None => {
@@ -44,11 +52,13 @@ pub(crate) fn serve<N: Net>(parts: &mut Parts<N>) {
 
 /// Serves every pool; statements that have run for long no longer count.
 pub(crate) fn serve_all<N: Net>(parts: &mut Parts<N>) {
-    if !(parts.server_side.running).has_room(0, &parts.shared, &parts.settings) {
-        let now = parts.net.now();
+    if parts.matching().lacks_running() {
+        let (now, mut wanting) = (parts.net.now(), Vec::new());
+        let running = &mut parts.server_side.running;
         let stalled =
-            (parts.server_side.running).discount_stalled(&mut parts.backends, &parts.settings, now);
+            running.discount_stalled(&mut parts.backends, &parts.settings, now, &mut wanting);
         parts.observed.counts.stalled += stalled;
+        parts.work.turn_output.wake(wanting.into_iter());
     }
     serve(parts);
 }
@@ -98,9 +108,9 @@ pub(crate) fn take_followers<N: Net>(parts: &mut Parts<N>, backend_id: BackendId
 }
 
 /// Checks a backend out to a waiting client whose turn has come, and goes on with its command.
-fn grant<N: Net>(parts: &mut Parts<N>, key: ClientId, backend: BackendId) {
+fn grant<N: Net>(parts: &mut Parts<N>, key: ClientId, backend: BackendId, running: RunPlace) {
     parts.waiters().forget(key);
-    if !checkout::bind(parts, key, backend) {
+    if !checkout::bind(parts, key, backend, running) {
         return parts.closer().retire(backend);
     }
     let now = parts.net.now();

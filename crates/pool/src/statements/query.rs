@@ -207,7 +207,7 @@ fn run<N: Net>(
 ) -> Handled {
     let mut goes_back = false;
     if let Some(backend) = plan.back {
-        checkout::bind(parts, key, backend);
+        checkout::bind(parts, key, backend, None);
         goes_back = (parts.backends.get(backend)).is_some_and(|backend| backend.is_reader());
     }
     if goes_back {

@@ -258,7 +258,7 @@ mod tests {
         refuse(&mut group.parts, key);
         assert_eq!(goes(&mut group.parts, key), Going::Not(Stays::Refused));
         let backend_id = backend(&mut group);
-        assert!(checkout::bind(&mut group.parts, key, backend_id));
+        assert!(checkout::bind(&mut group.parts, key, backend_id, None));
         assert_eq!(goes(&mut group.parts, key), Going::Now);
     }
 

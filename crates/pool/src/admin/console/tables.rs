@@ -41,7 +41,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "name" Text(8) "its name in the settings; NULL where there is one server",
         "address" Text(21) "its address",
         "role" Text "its role",
-        "state" Text(7) "writer, reader (or could be), unused, down, off or unknown",
+        "state" Text(7) "writer, full, reader (fit to be read), unused, down, off or unknown",
         "state_seconds" Real(13) "time in this state",
         "why" Text(44) "reason for the state, or why no backend opens or no statement runs",
         "lag_seconds" Real "its lag as a replica",
@@ -53,6 +53,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "paused" Integer "1 between PAUSE and RESUME",
         "backends" Integer(8) "connections of the pool to it",
         "backends_max" Integer "the most that the pool opens now",
+        "running" Integer "those that run something, where limited",
+        "running_max" Integer "their limit",
         "reads" Integer "statements that it has answered as a reader",
     }
     "fleet" "A pool of the fleet." fleet => {
@@ -220,7 +222,8 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         row[5] = maybe(why.map(str::to_owned), text);
         row.extend([text(flavour(shared)), text(version())]);
         row.extend(outage().into_iter().chain(state_of_it()));
-        row.extend([maybe(backends, number), number(total), number(0)]);
+        row.extend([maybe(backends, number), number(total)]);
+        row.extend([Value::Null, Value::Null, number(0)]);
         return Ok(vec![row]);
     };
     let row = |server: MemberShown| {
@@ -250,7 +253,10 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         }
         let (backends, max) = server.backends;
         let max = max.map_or(total, |max| max.min(total));
-        row.extend([number(backends), number(max), number(server.reads)]);
+        let (running, running_max) = server.running.unzip();
+        row.extend([number(backends), number(max)]);
+        row.extend([maybe(running, number), maybe(running_max.flatten(), number)]);
+        row.push(number(server.reads));
         row
     };
     Ok(cluster.shown().into_iter().map(row).collect())

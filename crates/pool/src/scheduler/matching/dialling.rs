@@ -56,8 +56,8 @@ impl<S> Matching<'_, S> {
         waits.max()
     }
 
-    /// Notes which pools could use another connection of their account. `true` when one of them has
-    /// not wanted one before: other groups are to look what they have.
+    /// Notes which pools could use another connection of their account, or a place to run. `true`
+    /// when one of them has not wanted one before: other groups are to look what they have.
     pub(crate) fn note_account_wants(&mut self) -> bool {
         let (mut is_new, mut any) = (false, false);
         for pool in 0..self.pools.pools.len() {
@@ -73,9 +73,24 @@ impl<S> Matching<'_, S> {
             for slots in self.pools.pools[pool].limits() {
                 is_new |= slots.want((self.index, pool), since);
             }
+            let (wants_anew, wants) = self.note_wants_to_run(pool);
+            (is_new, any) = (is_new | wants_anew, any | wants);
         }
         self.pools.wants_account = any;
         is_new
+    }
+
+    /// Notes whether a pool's front waits for a place among what runs on its server, which comes
+    /// second; first `true` when it has not waited before, or others can have what is free.
+    fn note_wants_to_run(&mut self, pool: usize) -> (bool, bool) {
+        let Some(running) = self.pools.pools[pool].running().cloned() else {
+            return (false, false);
+        };
+        let front = self.front_of(pool).map(|front| front.since);
+        let since = front.filter(|_| self.waits_to_run(pool));
+        let is_new = running.want((self.index, pool), since);
+        let is_free = !running.is_at_max() && running.is_wanted();
+        (is_new || is_free, since.is_some())
     }
 
     /// The idle backend that is closed next for another pool of its account, and when.

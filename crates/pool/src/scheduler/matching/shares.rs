@@ -62,7 +62,7 @@ impl<S> Matching<'_, S> {
     /// account uses the fewest backends.
     pub(crate) fn fairest_pool(&mut self) -> Option<usize> {
         let count = self.pools.pools.len();
-        let waits = |matching: &Self, pool: usize| {
+        let waits = |matching: &mut Self, pool: usize| {
             matching.pools.pools[pool].queues.len() > 0 && matching.may_run(pool)
         };
         let mut waiting = (0..count).filter(|&pool| waits(self, pool));
@@ -103,9 +103,12 @@ fn fewer(best: Option<(usize, usize)>, count: usize, pool: usize) -> Option<(usi
 
 #[cfg(test)]
 mod tests {
+    use crate::config::ServerLimits;
     use crate::group::tokens::{BackendId, ClientId};
+    use crate::scheduler::account_slots::AccountSlots;
     use crate::scheduler::matching::tests::Bench;
     use crate::scheduler::queue::QueueName;
+    use reactor::Time;
 
     /// Backends that clients of a pool's account use.
     fn uses(bench: &mut Bench, pool: u32, count: usize) -> Vec<BackendId> {
@@ -206,8 +209,8 @@ mod tests {
             bench.runs(client, backend);
             bench.counts(backend);
             bench.idle(pool as usize, None);
-            let matching = bench.matching();
-            let has_room = |pool| matching.may_run(pool);
+            let mut matching = bench.matching();
+            let mut has_room = |pool| matching.may_run(pool);
             assert_eq!((has_room(0), has_room(1)), (!is_full, true));
         }
         let writes = waits(&mut bench, 0);
@@ -216,5 +219,34 @@ mod tests {
         waits(&mut bench, 1);
         assert_eq!(bench.matching().fairest_pool(), Some(1));
         assert!(bench.matching().is_behind());
+    }
+
+    #[test]
+    fn a_place_to_run_goes_to_the_oldest_front_and_is_wanted_while_somebody_waits() {
+        let mut bench = Bench::new("backends_max = 8");
+        let server = AccountSlots::of_server(ServerLimits {
+            backends_max: None,
+            running_max: Some(1),
+        });
+        let running = server.running().unwrap().clone();
+        bench.matching().pools.pools[0].server = Some(server);
+        let key = waits(&mut bench, 0);
+        assert!(bench.matching().may_run(0));
+        let place = running.connect();
+        assert!(!bench.matching().may_run(0));
+        assert!(bench.matching().note_account_wants() && bench.matching().pools.wants_account);
+        assert!(!bench.matching().note_account_wants(), "it is not new");
+        drop(place);
+        running.want((9, 0), Some(Time(0)));
+        assert!(
+            !bench.matching().may_run(0),
+            "another has waited for longer"
+        );
+        running.want((9, 0), None);
+        assert!(bench.matching().may_run(0));
+        // Nobody is held up by a front that is gone.
+        bench.forgets(key);
+        assert!(!bench.matching().note_account_wants() && !bench.matching().pools.wants_account);
+        assert!(!running.is_wanted());
     }
 }

@@ -139,12 +139,30 @@ impl<S> Matching<'_, S> {
     }
 
     /// True if one more backend of a pool may run a statement: of one on a server that is read, as
-    /// long as the pool is not paused.
-    pub(crate) fn may_run(&self, pool: usize) -> bool {
-        match self.pools.is_reader(pool) {
+    /// long as the pool is not paused; and as far as its server has a limit of its own.
+    pub(crate) fn may_run(&mut self, pool: usize) -> bool {
+        let may = match self.pools.is_reader(pool) {
             true => !self.shared.scheduling.is_paused(),
             false => self.running.has_room(0, self.shared, self.settings),
-        }
+        };
+        may && !self.waits_to_run(pool)
+    }
+
+    /// True if as many run something on a pool's server as may, or others who wait for longer get
+    /// what is free.
+    pub(crate) fn waits_to_run(&mut self, pool: usize) -> bool {
+        let Some(running) = self.pools.pools[pool].running().cloned() else {
+            return false;
+        };
+        let since = self.front_of(pool).map_or(self.now, |front| front.since);
+        running
+            .waits_until((self.index, pool), since, self.now)
+            .is_some()
+    }
+
+    /// True if as many statements run as may, on some server.
+    pub(crate) fn lacks_running(&self) -> bool {
+        !self.running.has_room(0, self.shared, self.settings) || self.shared.is_running_full()
     }
 
     /// True if somebody may be served, on some server.
@@ -157,12 +175,14 @@ impl<S> Matching<'_, S> {
     pub(crate) fn next_for_waiting(&mut self) -> Time {
         let next = self.next_expiry().min(self.next_dial());
         let next = next.min(self.slow_readers.next_started(self.now));
-        let (shared, settings, running) = (self.shared, self.settings, self.running);
-        let next = next.min(running.next_stall(self.backends, shared, settings));
+        let next = match self.lacks_running() {
+            true => next.min(self.running.next_stall(self.backends, self.settings)),
+            false => next,
+        };
         // At the limit it could start nothing even if it did not yield, and looks when something
         // ends.
         match self.may_run_any() {
-            true => next.min(running.look.get().next()),
+            true => next.min(self.running.look.get().next()),
             false => next,
         }
     }
@@ -361,6 +381,7 @@ impl<S> Matching<'_, S> {
             && client.state() == ClientState::Idle
             && backend.flight().is_empty()
             && !backend.is_reader()
-            && self.running.is_full_of_held(self.shared, self.settings)
+            && (self.running.is_full_of_held(self.shared, self.settings)
+                || self.pools.pools[backend.pool].is_running_full())
     }
 }
