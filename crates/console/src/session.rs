@@ -453,7 +453,16 @@ impl Session<'_> {
             ),
             Ok(Asked::Act(action)) => match source.act(&self.account.name, &action) {
                 Ok(done) => {
-                    put_ok(out, seq, &done);
+                    match (&action, done.split_once(": ")) {
+                        // It is what was asked for, and few clients show what an OK says.
+                        (Action::Route(_), Some((server, why))) => {
+                            let text = |it: &str| it.replace('\'', "''");
+                            let (server, why) = (text(server), text(why));
+                            let row = format!("SELECT '{server}' AS server, '{why}' AS why");
+                            self.rows(seq, out, held, |answer| self.engine.run(&row, answer));
+                        }
+                        _ => put_ok(out, seq, &done),
+                    }
                     return Some(action);
                 }
                 Err(why) => {
