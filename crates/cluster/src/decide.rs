@@ -240,8 +240,8 @@ fn reason_to_stay(scene: &Scene<'_>, holder: ServerId, candidates: &[ServerId]) 
 impl View {
     /// True if what the writer writes can reach a server by replication, as far as is known. The
     /// replicas of a writer that was left never hear of the new one.
-    pub fn is_followed_by(&self, server: ServerId, settings: &Settings) -> bool {
-        let (view, now) = (self, 0);
+    pub fn is_followed_by(&self, server: ServerId, settings: &Settings, now: u64) -> bool {
+        let view = self;
         let scene = Scene {
             settings,
             view,

@@ -253,7 +253,7 @@ fn a_replica_of_a_server_that_was_left_is_not_read() {
         case.state(DB4),
         (State::Unused, "it does not replicate from db2")
     );
-    let hears = |case: &Case, id| case.view.is_followed_by(id, &case.settings);
+    let hears = |case: &Case, id| case.view.is_followed_by(id, &case.settings, case.now);
     assert!(hears(&case, DB2) && !hears(&case, DB1) && !hears(&case, DB3));
     // The old one replicates from the new one: so do its replicas.
     left[0] = replica_of("db2", Some(0));

@@ -23,6 +23,9 @@ use wire::handshake::{Greeting, is_of_mariadb};
 
 /// Time within which a server has to have everything that does not replicate from the writer.
 const UNFOLLOWED_MAX: Duration = Duration::from_secs(1);
+/// Advice about one that has not.
+const UNFOLLOWED: &str = ": it does not replicate from the writer: have it do so first (CHANGE \
+    MASTER TO, CHANGE REPLICATION SOURCE TO; promote_command may, at each switchover)";
 /// Interval at which a program that runs is looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -150,11 +153,13 @@ impl Cluster {
         let texts = if is_mariadb { &MARIADB } else { &MYSQL };
         let is_followed = {
             let known = self.known();
-            known.view.is_followed_by(switch.to, &known.settings)
+            known
+                .view
+                .is_followed_by(switch.to, &known.settings, now_ms())
         };
-        let longest = match is_followed {
-            true => self.switch_max,
-            false => self.switch_max.min(UNFOLLOWED_MAX),
+        let (longest, hint) = match is_followed {
+            true => (self.switch_max, ""),
+            false => (self.switch_max.min(UNFOLLOWED_MAX), UNFOLLOWED),
         };
         let mut steps = Steps {
             old,
@@ -162,13 +167,7 @@ impl Cluster {
             texts,
             longest,
         };
-        catch_up(&mut steps).map_err(|why| match is_followed {
-            true => why,
-            false => format!(
-                "{why}: it does not replicate from the writer: have it do so first (CHANGE MASTER \
-                 TO, CHANGE REPLICATION SOURCE TO; promote_command may, at each switchover)"
-            ),
-        })?;
+        catch_up(&mut steps).map_err(|why| why + hint)?;
         Ok(Some(steps))
     }
 
