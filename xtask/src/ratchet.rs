@@ -35,7 +35,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 116, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 281, Exactly),
+    ("look-ups of clients and backends", 250, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 0, Exactly),
     (

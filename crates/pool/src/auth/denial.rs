@@ -4,7 +4,7 @@
 //! of user on MariaDB.
 
 use crate::auth::auth_delay::After;
-use crate::auth::failed_logins::{Denial, Heard};
+use crate::auth::failed_logins::{Denial, Heard, audit};
 use crate::client::leaving;
 use crate::group::parts::Parts;
 use crate::group::tokens::ClientId;
@@ -33,11 +33,11 @@ pub(crate) fn hold_back<N: Net>(
 /// and the client is closed; after a change of user on MariaDB its next command is awaited instead.
 pub(crate) fn not_let_in<N: Net>(parts: &mut Parts<N>, key: ClientId, denial: &Denial) {
     let mariadb = matches!(parts.shared.server.flavour, Server::MariaDb(_));
-    let why = (denial.error.code, denial.reason);
-    parts.failed_logins().audit(key, why);
     let Some(client) = parts.clients.get_mut(key) else {
         return;
     };
+    let why = (denial.error.code, denial.reason);
+    audit(client, &parts.net, &parts.shared, why);
     let before = client.login.take().and_then(|login| login.before);
     let Some(before) = before.filter(|_| mariadb) else {
         parts.clients.note_end(key, denial.reason);

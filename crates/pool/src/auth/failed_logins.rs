@@ -14,8 +14,8 @@ use crate::auth::auth_failures::{FREE, delay_at};
 use crate::auth::login::OTHER_KEY;
 use crate::auth::password_checks::{CheckQueue, Full};
 use crate::backend::pool_members::Bar;
-use crate::client::ClientState;
 use crate::client::clients::Clients;
+use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
@@ -91,13 +91,22 @@ impl ServerFacts {
     }
 }
 
+/// Writes a login that has failed, or a change of user, into the audit trail.
+pub(crate) fn audit<N: Net>(
+    client: &Client<N::Sock>,
+    net: &N,
+    shared: &Shared,
+    why: (u16, &'static str),
+) {
+    let name = client.login.as_deref().map_or(&[][..], |login| &login.name);
+    (shared.records).note_for_audit(|| Happened::at_login(client, net, name, Some(why)));
+}
+
 impl<N: Net> FailedLogins<'_, N> {
     /// Says why a connection cannot stay, in place of the greeting.
     pub(crate) fn turn_away(&mut self, sock: &N::Sock, refusal: &Refusal) {
         let peer = self.net.peer(sock);
-        let identity = ClientIdentity::at(peer);
-        self.count(&identity, refusal);
-        self.log.login_refused(self.net.now(), &identity, refusal);
+        self.count_refused(&ClientIdentity::at(peer), refusal);
         let mut out = Vec::new();
         put_err(&mut out, 0, refusal.code(), &refusal.to_string());
         let _ = self.net.write(sock, &out);
@@ -105,51 +114,38 @@ impl<N: Net> FailedLogins<'_, N> {
         (self.shared.records).note_for_audit(|| Happened::turned_away(peer, why));
     }
 
-    fn count(&mut self, identity: &ClientIdentity, refusal: &Refusal) {
+    /// Counts and notes a refusal that is answered by nobody who does.
+    fn count_refused(&mut self, identity: &ClientIdentity, refusal: &Refusal) {
         self.counts.refused += 1;
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
         let (refusals, now) = (&self.shared.records.refusals, self.net.now());
         refusals.note(identity, refusal.name(), &refusal.to_string(), now);
+        self.log.login_refused(now, identity, refusal);
     }
 
-    /// Logs that a client was turned away before it had logged in.
+    /// Logs that a client was turned away, if it had not logged in before.
     pub(crate) fn note_refused(&mut self, key: ClientId, refusal: &Refusal) {
-        if let Some(identity) = self.identity(key) {
+        let client = self.clients.get(key);
+        if let Some(client) = client.filter(|client| !client.identity.is_known()) {
+            let identity = ClientIdentity::before_login(client, &*self.net);
             self.log.login_refused(self.net.now(), &identity, refusal);
         }
-    }
-
-    fn identity(&self, key: ClientId) -> Option<ClientIdentity> {
-        let client = self.clients.get(key)?;
-        Some(ClientIdentity::before_login(client, &*self.net))
-    }
-
-    /// Counts and notes a refusal that is answered by nobody who does.
-    pub(crate) fn count_refused(&mut self, key: ClientId, refusal: &Refusal) {
-        self.count(&self.identity(key).unwrap_or_default(), refusal);
-        self.note_refused(key, refusal);
     }
 
     /// Closes a connection whose TLS has failed, and counts and audits the refusal if the client
     /// was not known yet. The alert has told the client.
     pub(crate) fn tls_failed(&mut self, key: ClientId, error: &io::Error) {
-        let is_known = (self.clients.get(key)).is_none_or(|client| client.identity.is_known());
-        if error.kind() == ErrorKind::InvalidData && !is_known {
+        let client = self.clients.get(key);
+        if error.kind() == ErrorKind::InvalidData
+            && let Some(client) = client.filter(|client| !client.identity.is_known())
+        {
             let refusal = Refusal::Tls(words_of(error));
-            self.count_refused(key, &refusal);
-            self.audit(key, (refusal.code().code, refusal.name()));
+            let why = (refusal.code().code, refusal.name());
+            audit(client, &*self.net, self.shared, why);
+            let identity = ClientIdentity::before_login(client, &*self.net);
+            self.count_refused(&identity, &refusal);
         }
         self.clients.close_for(key, end::of(error));
-    }
-
-    /// Writes a login that has failed, or a change of user, into the audit trail.
-    pub(crate) fn audit(&self, key: ClientId, why: (u16, &'static str)) {
-        if let Some(client) = self.clients.get(key) {
-            let name = client.login.as_deref().map_or(&[][..], |login| &login.name);
-            self.shared
-                .records
-                .note_for_audit(|| Happened::at_login(client, self.net, name, Some(why)));
-        }
     }
 
     /// Queues a client's encrypted password for a worker, or returns the reason not to. A client
@@ -180,7 +176,8 @@ impl<N: Net> FailedLogins<'_, N> {
             }
             Err(Full { waiting }) => {
                 let refusal = Refusal::PasswordChecks { waiting };
-                self.count_refused(key, &refusal);
+                let identity = ClientIdentity::before_login(client, &*self.net);
+                self.count_refused(&identity, &refusal);
                 Some(Denial {
                     error: refusal.code(),
                     text: refusal.to_string(),
@@ -267,7 +264,12 @@ impl<N: Net> FailedLogins<'_, N> {
             };
             (self.shared.records.refusals).note(&identity, reason, GONE, now);
             self.log.login_failed(now, &identity, reason, GONE);
-            self.audit(key, (ACCESS_DENIED.code, reason));
+            audit(
+                client,
+                &*self.net,
+                self.shared,
+                (ACCESS_DENIED.code, reason),
+            );
         }
     }
 

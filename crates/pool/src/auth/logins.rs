@@ -13,7 +13,7 @@ use crate::auth::denial;
 use crate::auth::host_pattern::ClientHost;
 use crate::auth::login::{Login, Outcome};
 use crate::auth::password_checks::Checked;
-use crate::backend::pool_members::{Bar, unusable};
+use crate::backend::pool_members::{Bar, bar_of, unusable};
 use crate::backend::{ForSession, InFlight};
 use crate::client::buffers::packing::Compression;
 use crate::client::buffers::transport::Transport;
@@ -249,14 +249,14 @@ pub(crate) fn exchange<N: Net>(
     };
     let login_context = parts.shared.logins.context();
     let mut outcome = step(&mut login, &login_context);
-    let mut bar = None;
-    if let (Outcome::Welcome(_, front, seq), Some(account)) = (&outcome, login.account()) {
+    let (mut bar, mut barred) = (None, None);
+    if let (Outcome::Welcome(_, front, seq), Some(account)) = (&mut outcome, login.account()) {
         // As servers do: first the password, then what the account requires besides.
-        bar = parts.members().bar_of(key, account);
+        let pools = &parts.backend_pools;
+        bar = bar_of(client, account, &parts.shared, &parts.settings, pools);
         if bar.is_some() {
-            let (front, seq) = (front.clone(), *seq);
-            outcome = Outcome::Denied(seq, true);
-            parts.client_writer().send(key, &front);
+            barred = Some(std::mem::take(front));
+            outcome = Outcome::Denied(*seq, true);
         }
     } else if let Outcome::Denied(..) = &outcome {
         bar = match login.obstacle() {
@@ -264,9 +264,6 @@ pub(crate) fn exchange<N: Net>(
             None => login.account().and_then(|account| unusable(account)),
         };
     }
-    let Some(client) = parts.clients.get_mut(key) else {
-        return;
-    };
     match outcome {
         Outcome::Send(out) => {
             // The last packet's number: answers go on from there.
@@ -278,12 +275,17 @@ pub(crate) fn exchange<N: Net>(
         }
         Outcome::Welcome(user, front, seq) => {
             client.identity.seq = seq;
-            on_proven(parts, key, login, user, &front);
+            let capabilities = client.capabilities & BACKEND_KEY;
+            let extended = client.identity.extended.into();
+            on_proven(parts, key, login, capabilities, extended, user, &front);
         }
         Outcome::Denied(seq, with_password) => {
             client.identity.seq = seq;
             let name = login.name.clone();
             client.login = Some(login);
+            if let Some(front) = barred {
+                parts.client_writer().send(key, &front);
+            }
             let denial = (parts.failed_logins()).deny(key, &name, with_password, bar);
             if let Some(denial) = denial {
                 denial::not_let_in(parts, key, &denial);
@@ -303,17 +305,12 @@ fn on_proven<N: Net>(
     parts: &mut Parts<N>,
     key: ClientId,
     mut login: Box<Login>,
+    capabilities: u32,
+    extended: u32,
     user: usize,
     front: &[u8],
 ) {
-    let Some(client) = parts.clients.get(key) else {
-        return;
-    };
     login.waits = None;
-    let capabilities = (
-        client.capabilities & BACKEND_KEY,
-        client.identity.extended.into(),
-    );
     let onward = (login.account()).and_then(|account| parts.shared.onward(account));
     let Some(onward) = onward else {
         return parts.clients.close_later(key);
@@ -328,7 +325,7 @@ fn on_proven<N: Net>(
     for backend in place.idle {
         parts.closer().retire(backend);
     }
-    let pool = (parts.members()).pool_of(capabilities, onward, place.reported);
+    let pool = (parts.members()).pool_of((capabilities, extended), onward, place.reported);
     parts.members().put_in_pool(key, pool);
     // An account may be newer than this turn.
     settings::take_settings(parts);
@@ -347,16 +344,7 @@ fn on_proven<N: Net>(
         let pools = (&pools[b.pool as usize], &pools[pool]);
         role_after_change(&b.session, pools, parts.shared.server.flavour)
     });
-    if let Some(client) = parts.clients.get_mut(key) {
-        if role.is_some() {
-            let mut session = (*client.session).clone();
-            session.role = role;
-            client.session = parts.known.sessions.intern(session);
-        }
-        // It lasts until its schema is accepted.
-        client.login = Some(login);
-    }
-    welcome(parts, key, front);
+    welcome(parts, key, login, role, front);
 }
 
 /// Resumes a login with a worker's verdict. Its client may have left, or been turned away for
@@ -376,16 +364,28 @@ pub(crate) fn on_password_checked<N: Net>(parts: &mut Parts<N>, key: ClientId, c
     parts.work.tasks.add(Task::Read(key));
 }
 
-/// Lets in a client with a proven name, once a backend has accepted its schema.
-fn welcome<N: Net>(parts: &mut Parts<N>, key: ClientId, front: &[u8]) {
+/// Lets in a client with a proven name, once a backend has accepted its schema; `role`: that of its
+/// session, if a change of user keeps it.
+fn welcome<N: Net>(
+    parts: &mut Parts<N>,
+    key: ClientId,
+    mut login: Box<Login>,
+    role: Option<Box<[u8]>>,
+    front: &[u8],
+) {
     let now = parts.net.now();
     let begins = parts.members().begins(key);
     let Some(client) = parts.clients.get_mut(key) else {
         return;
     };
-    if let Some(login) = &mut client.login {
-        login.begins_late = !begins;
+    if role.is_some() {
+        let mut session = (*client.session).clone();
+        session.role = role;
+        client.session = parts.known.sessions.intern(session);
     }
+    login.begins_late = !begins;
+    // It lasts until its schema is accepted.
+    client.login = Some(login);
     let known = begins
         && client.session.schema_as_sent().is_none()
         && match &client.session.schema {

@@ -85,8 +85,7 @@ pub(crate) fn abort_followers<N: Net>(
 
 /// Runs a statement of a client once more, as if it had come just now.
 pub(crate) fn run_again<N: Net>(parts: &mut Parts<N>, key: ClientId, command: &[u8]) {
-    parts.clients.unbind(key, &mut parts.backends);
-    let Some(client) = parts.clients.get_mut(key) else {
+    let Some((client, _)) = parts.clients.unbind(key, &mut parts.backends) else {
         return;
     };
     client.command.run_apart();

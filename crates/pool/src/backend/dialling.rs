@@ -228,6 +228,9 @@ pub(crate) fn dial_failed<N: Net>(
     parts.server_side.epoch += 1;
     let entry = &mut parts.backend_pools.pools[pool];
     let first = entry.last_failure.is_none();
+    if end == DialEnd::PasswordUnknown {
+        (entry.key).forget_password(&parts.shared.logins.accounts);
+    }
     match end {
         // The account has a back-off of its own, over all groups.
         DialEnd::AccountFull => {

@@ -8,6 +8,8 @@
 //! ones, so the memory that waits for slow clients is bounded; one that has more to read stands in
 //! a line, or is noted as held up.
 
+use crate::backend::handshake::LoginStep;
+use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, READ_LEN, READ_LEN_LONG};
 use crate::client::clients::Clients;
 use crate::group::shared::Shared;
@@ -28,8 +30,8 @@ pub(crate) enum FromServer {
     Nothing,
     /// Number of bytes at the front of the buffer, those of before included.
     Bytes(usize),
-    /// No more bytes at this moment.
-    Blocked,
+    /// No more bytes at this moment; next step of its login.
+    Blocked(LoginStep),
     /// End: the server has closed the connection.
     End,
     /// Error of a broken connection.
@@ -45,11 +47,19 @@ pub(crate) struct Pace {
     pub(crate) len: usize,
 }
 
+impl Pace {
+    /// True if it is that of a long reply.
+    pub(crate) fn is_long(self) -> bool {
+        self.len == READ_LEN_LONG
+    }
+}
+
 /// The backends of a group, and those among them that are read later.
 pub(crate) struct FromBackend<'a, N: Net> {
     pub(crate) net: &'a mut N,
     pub(crate) backends: &'a mut Slots<Backend<N::Sock>, BackendId>,
     pub(crate) clients: &'a Clients<N::Sock>,
+    pub(crate) pools: &'a BackendPools,
     pub(crate) shared: &'a Shared,
     pub(crate) slow_readers: &'a mut SlowReaders,
     /// Work of later turns.
@@ -59,39 +69,22 @@ pub(crate) struct FromBackend<'a, N: Net> {
 }
 
 impl<N: Net> FromBackend<'_, N> {
-    /// True if its reply is long by now.
-    pub(crate) fn is_long(&self, key: BackendId) -> bool {
-        let backend = self.backends.get(key);
-        backend.is_some_and(|backend| backend.summary.len >= self.shared.lengths.long_reply)
-    }
-
     /// Bytes read of it at once: a piece of a long reply, and of another as much as makes it long.
-    pub(crate) fn pace(&self, key: BackendId) -> Pace {
-        match self.is_long(key) {
-            true => Pace {
-                share: READ_LEN_LONG,
-                len: READ_LEN_LONG,
-            },
-            false => Pace {
-                share: READ_TURN_BYTES,
-                len: READ_LEN,
-            },
+    /// `None` where its handshake is under way and goes on in one of the next turns.
+    pub(crate) fn pace(&mut self, key: BackendId) -> Option<Pace> {
+        let backend = self.backends.get(key)?;
+        if backend.transport.is_handshaking() {
+            if *self.handshakes_left == 0 {
+                self.bulk.read_at_once(key);
+                return None;
+            }
+            *self.handshakes_left -= 1;
         }
-    }
-
-    /// True if a backend whose handshake is under way may go on with it in this turn; if not, it is
-    /// read in one of the next.
-    pub(crate) fn takes_handshake(&mut self, key: BackendId) -> bool {
-        let backend = self.backends.get(key);
-        if !backend.is_some_and(|backend| backend.transport.is_handshaking()) {
-            return true;
-        }
-        if *self.handshakes_left == 0 {
-            self.bulk.read_at_once(key);
-            return false;
-        }
-        *self.handshakes_left -= 1;
-        true
+        let (share, len) = match backend.summary.len >= self.shared.lengths.long_reply {
+            true => (READ_LEN_LONG, READ_LEN_LONG),
+            false => (READ_TURN_BYTES, READ_LEN),
+        };
+        Some(Pace { share, len })
     }
 
     /// Reads at most `len` bytes of a backend, behind those that were left of the last read. What
@@ -118,7 +111,10 @@ impl<N: Net> FromBackend<'_, N> {
                 }
                 FromServer::Bytes(kept + n)
             }
-            Read::Blocked => FromServer::Blocked,
+            Read::Blocked => {
+                let pool = &self.pools.pools[backend.pool].key;
+                FromServer::Blocked(backend.go_on_with_login(pool))
+            }
             Read::End => FromServer::End,
             Read::Failed(error) => FromServer::Failed(error),
         }
@@ -142,7 +138,7 @@ impl<N: Net> FromBackend<'_, N> {
         if !(self.slow_readers).may_read(backend, self.clients, self.shared, now) {
             return self.slow_readers.note_held_up(key, backend, now);
         }
-        match self.is_long(key) {
+        match backend.summary.len >= self.shared.lengths.long_reply {
             true => self.bulk.push(Piece::Reply(key)),
             false => self.bulk.read_at_once(key),
         }
@@ -152,6 +148,7 @@ impl<N: Net> FromBackend<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::pools::PoolKey;
     use crate::backend::{BackendState, InFlight, Purpose};
     use crate::client::{Client, ClientState};
     use crate::group::scripted::{Scripted, shared};
@@ -167,6 +164,7 @@ mod tests {
         net: Scripted,
         backends: Slots<Backend<()>, BackendId>,
         clients: Clients<()>,
+        pools: BackendPools,
         shared: Shared,
         slow_readers: SlowReaders,
         bulk: Bulk,
@@ -179,6 +177,8 @@ mod tests {
             let shared = shared("");
             let client = Client::of_tests(NOW, Rc::default());
             let (mut clients, mut backends) = (Clients::default(), Slots::default());
+            let mut pools = BackendPools::default();
+            pools.add(PoolKey::of_user("app"), |_| false);
             let owner = clients.insert(client);
             let mut backend = Backend::of_tests(NOW, Rc::default());
             use BackendState::{CheckedOut, Idle, Preparing};
@@ -196,6 +196,7 @@ mod tests {
                 net: Scripted::default(),
                 backends,
                 clients,
+                pools,
                 slow_readers: SlowReaders::new(Spool::new(0, shared.lengths.spool_block)),
                 shared,
                 bulk: Bulk::default(),
@@ -221,6 +222,7 @@ mod tests {
                 net: &mut self.net,
                 backends: &mut self.backends,
                 clients: &self.clients,
+                pools: &self.pools,
                 shared: &self.shared,
                 slow_readers: &mut self.slow_readers,
                 bulk: &mut self.bulk,
@@ -250,7 +252,10 @@ mod tests {
         assert_eq!(&buffer[..6], b"ne two");
         bench.tells(key);
         let got = bench.from().read(key, &mut buffer, 8);
-        assert!(matches!(got, FromServer::Blocked), "{got:?}");
+        assert!(
+            matches!(got, FromServer::Blocked(LoginStep::Wait)),
+            "{got:?}"
+        );
         let got = bench.from().read(key, &mut buffer, 8);
         assert!(
             matches!(got, FromServer::Nothing),
@@ -275,13 +280,13 @@ mod tests {
     #[test]
     fn a_long_reply_goes_on_as_bulk_work_and_another_at_once() {
         let (mut bench, _, key) = Bench::new();
-        assert_eq!(bench.from().pace(key).len, READ_LEN);
+        assert_eq!(bench.from().pace(key).unwrap().len, READ_LEN);
         bench.from().put_off(key);
         assert!(bench.bulk.turns_at_once());
         let (mut bench, _, key) = Bench::new();
         let long = bench.shared.lengths.long_reply;
         bench.backends.get_mut(key).unwrap().summary.len = long;
-        let pace = bench.from().pace(key);
+        let pace = bench.from().pace(key).unwrap();
         assert_eq!((pace.share, pace.len), (READ_LEN_LONG, READ_LEN_LONG));
         bench.from().put_off(key);
         assert!(matches!(bench.bulk.pop(), Some(Piece::Reply(next)) if next == key));
@@ -290,9 +295,9 @@ mod tests {
     #[test]
     fn handshakes_have_their_share_of_a_turn_and_others_need_none() {
         let (mut bench, _, key) = Bench::new();
-        assert!(bench.from().takes_handshake(key));
+        assert!(bench.from().pace(key).is_some());
         assert_eq!(bench.handshakes_left, 1, "it has none under way");
         bench.handshakes_left = 0;
-        assert!(bench.from().takes_handshake(key));
+        assert!(bench.from().pace(key).is_some());
     }
 }

@@ -71,9 +71,8 @@ pub(crate) fn restore_failed<N: Net>(
     }
     abort::abort_followers(parts, backend_id, Some(owner));
     parts.closer().retire(backend_id);
-    parts.clients.unbind(owner, &mut parts.backends);
     let now = parts.net.now();
-    let Some(client) = parts.clients.get_mut(owner) else {
+    let Some((client, _)) = parts.clients.unbind(owner, &mut parts.backends) else {
         return;
     };
     if client.is_logging_in() {

@@ -11,7 +11,7 @@
 //! The problem: an account of the server (`auth = "server"`) may be locked, expired, or have as
 //! many connections as it may, and the server would tell the pool's backends so, not the client.
 //! The mechanism: the pool looks at the same things in the same order, and answers in the server's
-//! words ([`PoolMembers::bar_of`]): `REQUIRE`, the lock, the expiry, the number of clients.
+//! words ([`bar_of`]): `REQUIRE`, the lock, the expiry, the number of clients.
 //!
 //! Invariants: who belongs to a pool is counted once, by its account; whoever is counted among a
 //! user's clients ([`Client::is_known`]) is taken off that count once, when it is closed or becomes
@@ -90,6 +90,88 @@ pub(crate) fn unusable(account: &Account) -> Option<Bar> {
                 ),
             )
         }
+    }
+}
+
+/// Bar that keeps a client out that has proven its password, if any.
+pub(crate) fn bar_of<S>(
+    client: &Client<S>,
+    account: &Account,
+    shared: &Shared,
+    settings: &Settings,
+    pools: &BackendPools,
+) -> Option<Bar> {
+    let transport = &client.transport;
+    let of_server = account.of_server.as_ref();
+    let require = match of_server {
+        Some(of_server) => &of_server.require,
+        None => &settings.users.get(account.user)?.require,
+    };
+    let unmet = require.unmet(transport.is_tls(), transport.peer_certificate());
+    if let Some(unmet) = unmet {
+        return Some(Bar::Denied(unmet));
+    }
+    if !shared.logins.accounts.is_current(account) {
+        return Some(Bar::Denied("account-changed"));
+    }
+    let of_server = of_server?;
+    if let Some(bar) = unusable(account) {
+        return Some(bar);
+    }
+    if of_server.is_locked {
+        return match shared.server.flavour.is_mysql() {
+            true => Bar::refused(
+                "account-locked",
+                ACCOUNT_LOCKED,
+                "Access denied for user '{name}'@'{host}'. Account is locked.",
+            ),
+            false => Bar::refused(
+                "account-locked",
+                ACCOUNT_LOCKED_MARIADB,
+                "Access denied, this account is locked",
+            ),
+        };
+    }
+    if of_server.is_expired {
+        return Bar::refused(
+            "password-expired",
+            PASSWORD_EXPIRED,
+            "Your password has expired. To log in you must change it using a client that \
+             supports expired passwords.",
+        );
+    }
+    let (error, text) = has_too_many(client, account, pools)?;
+    Some(Bar::Refused {
+        reason: "account-clients",
+        error,
+        text,
+    })
+}
+
+/// True if an account of the server has as many clients as it may, in the server's words.
+fn has_too_many<S>(
+    client: &Client<S>,
+    account: &Account,
+    pools: &BackendPools,
+) -> Option<(ErrorCode, String)> {
+    let of_server = account.of_server.as_ref()?;
+    let is_counted = client.identity.is_known()
+        && pools.counted_in(client.pool as usize).as_deref() == Some(&*of_server.counted);
+    let others = of_server.counted.clients.load(Relaxed) - usize::from(is_counted);
+    let name = &account.name;
+    match of_server.clients_max? {
+        ClientsMax::OfAccount(max) if others >= max => Some((
+            USER_LIMIT_REACHED,
+            format!(
+                "User '{name}' has exceeded the 'max_user_connections' resource (current \
+                 value: {max})"
+            ),
+        )),
+        ClientsMax::OfServer(max) if others >= max => Some((
+            TOO_MANY_USER_CONNECTIONS,
+            format!("User {name} already has more than 'max_user_connections' active connections"),
+        )),
+        _ => None,
     }
 }
 
@@ -246,85 +328,6 @@ impl<N: Net> PoolMembers<'_, N> {
         begins.begin(&mut session);
         client.session = self.sessions.intern(session);
         true
-    }
-
-    /// Bar that keeps a client out that has proven its password, if any.
-    pub(crate) fn bar_of(&self, key: ClientId, account: &Account) -> Option<Bar> {
-        let client = self.clients.get(key)?;
-        let transport = &client.transport;
-        let of_server = account.of_server.as_ref();
-        let require = match of_server {
-            Some(of_server) => &of_server.require,
-            None => &self.settings.users.get(account.user)?.require,
-        };
-        let unmet = require.unmet(transport.is_tls(), transport.peer_certificate());
-        if let Some(unmet) = unmet {
-            return Some(Bar::Denied(unmet));
-        }
-        if !self.shared.logins.accounts.is_current(account) {
-            return Some(Bar::Denied("account-changed"));
-        }
-        let of_server = of_server?;
-        if let Some(bar) = unusable(account) {
-            return Some(bar);
-        }
-        if of_server.is_locked {
-            return match self.shared.server.flavour.is_mysql() {
-                true => Bar::refused(
-                    "account-locked",
-                    ACCOUNT_LOCKED,
-                    "Access denied for user '{name}'@'{host}'. Account is locked.",
-                ),
-                false => Bar::refused(
-                    "account-locked",
-                    ACCOUNT_LOCKED_MARIADB,
-                    "Access denied, this account is locked",
-                ),
-            };
-        }
-        if of_server.is_expired {
-            return Bar::refused(
-                "password-expired",
-                PASSWORD_EXPIRED,
-                "Your password has expired. To log in you must change it using a client that \
-                 supports expired passwords.",
-            );
-        }
-        let (error, text) = self.has_too_many(client, account)?;
-        Some(Bar::Refused {
-            reason: "account-clients",
-            error,
-            text,
-        })
-    }
-
-    /// True if an account of the server has as many clients as it may, in the server's words.
-    fn has_too_many(
-        &self,
-        client: &Client<N::Sock>,
-        account: &Account,
-    ) -> Option<(ErrorCode, String)> {
-        let of_server = account.of_server.as_ref()?;
-        let is_counted = client.identity.is_known()
-            && self.pools.counted_in(client.pool as usize).as_deref() == Some(&*of_server.counted);
-        let others = of_server.counted.clients.load(Relaxed) - usize::from(is_counted);
-        let name = &account.name;
-        match of_server.clients_max? {
-            ClientsMax::OfAccount(max) if others >= max => Some((
-                USER_LIMIT_REACHED,
-                format!(
-                    "User '{name}' has exceeded the 'max_user_connections' resource (current \
-                     value: {max})"
-                ),
-            )),
-            ClientsMax::OfServer(max) if others >= max => Some((
-                TOO_MANY_USER_CONNECTIONS,
-                format!(
-                    "User {name} already has more than 'max_user_connections' active connections"
-                ),
-            )),
-            _ => None,
-        }
     }
 
     /// Address of a client that the server is told.

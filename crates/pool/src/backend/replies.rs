@@ -121,19 +121,23 @@ pub(crate) fn on_backend<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, ev
 
 /// Reads what a backend has sent; a long reply waits for the group's bulk work.
 pub(crate) fn read_or_line_up<N: Net>(parts: &mut Parts<N>, backend: BackendId) {
-    match parts.backend_reader().is_long(backend) {
-        true => parts.work.bulk.push(Piece::Reply(backend)),
-        false => read_backend(parts, backend),
+    match parts.backend_reader().pace(backend) {
+        None => {}
+        Some(pace) if pace.is_long() => parts.work.bulk.push(Piece::Reply(backend)),
+        Some(pace) => read_at(parts, backend, pace),
     }
 }
 
 /// Reads what a backend has sent, as long as its client takes it, and a share of it at most.
 pub(crate) fn read_backend<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
-    if !parts.backend_reader().takes_handshake(backend_id) {
-        return;
+    if let Some(pace) = parts.backend_reader().pace(backend_id) {
+        read_at(parts, backend_id, pace);
     }
+}
+
+fn read_at<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, pace: Pace) {
     let mut buffer = std::mem::take(&mut parts.work.lent.from_backend);
-    let Pace { share, mut len } = parts.backend_reader().pace(backend_id);
+    let Pace { share, mut len } = pace;
     let mut taken = 0;
     while taken < share {
         match parts.backend_reader().read(backend_id, &mut buffer, len) {
@@ -145,13 +149,7 @@ pub(crate) fn read_backend<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) 
                 continue;
             }
             FromServer::Nothing => {}
-            FromServer::Blocked => {
-                if let Some(backend) = parts.backends.get_mut(backend_id) {
-                    let pool = &parts.backend_pools.pools[backend.pool].key;
-                    let step = backend.go_on_with_login(pool);
-                    login_step(parts, backend_id, step);
-                }
-            }
+            FromServer::Blocked(step) => login_step(parts, backend_id, step),
             FromServer::End => losses::lose(parts, backend_id, "the server closed the connection"),
             FromServer::Failed(error) => backend_broken(parts, backend_id, &error),
         }
@@ -235,12 +233,6 @@ fn login_step<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, step: LoginSt
             None => losses::lose(parts, backend_id, "the pool lost track of this connection"),
         },
         LoginStep::Failed(why, end) => {
-            if end == DialEnd::PasswordUnknown
-                && let Some(backend) = parts.backends.get(backend_id)
-            {
-                let pool = &parts.backend_pools.pools[backend.pool];
-                pool.key.forget_password(&parts.shared.logins.accounts);
-            }
             dialling::dial_failed(parts, backend_id, &why, end);
         }
         LoginStep::Broken(error) => backend_broken(parts, backend_id, &error),
@@ -313,12 +305,13 @@ pub(crate) fn digest_reply<N: Net>(
         parts.client_writer().send(owner, &out);
     }
     parts.work.lent.out = out;
+    let mut answered = None;
     let used = match fed.and_then(|fed| Ok(lengths.map(|()| fed)?)) {
         Ok((used, stop)) => {
             match stop {
                 Stop::Hungry => {}
                 Stop::File => ask_for_file(parts, backend_id),
-                Stop::Done => finish(parts, backend_id),
+                Stop::Done => answered = finish(parts, backend_id),
             }
             used
         }
@@ -329,6 +322,9 @@ pub(crate) fn digest_reply<N: Net>(
         }
     };
     if let Some(backend) = parts.backends.get_mut(backend_id) {
+        answered
+            .into_iter()
+            .for_each(|it| backend.give_room_back(it));
         backend.count_kept(&parts.client_side.retained.in_transit);
         if backend.is_read_in_vain(parts.net.now()) {
             abandoned::abandon(parts, backend_id, None);
@@ -368,24 +364,18 @@ pub(crate) fn on_file_packet<N: Net>(parts: &mut Parts<N>, key: ClientId, messag
     parts.backend_writer().send(backend, message);
 }
 
-/// Handles the complete reply to the oldest command in flight.
-pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
-    let Some(backend) = parts.backends.get_mut(backend_id) else {
-        return;
-    };
+/// Handles the complete reply to the oldest command in flight; returns what it has been.
+pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) -> Option<ReplySummary> {
+    let backend = parts.backends.get_mut(backend_id)?;
     let (bound_to, pool) = (backend.client(), backend.pool);
     let is_feeding = |client: &Client<_>| client.state() == ClientState::Feeding;
     if backend.client_in(&parts.clients).is_some_and(is_feeding) {
         // What the client still sends of its file would be taken for commands.
-        return losses::lose(
-            parts,
-            backend_id,
-            "the server answered before the end of the file",
-        );
+        let why = "the server answered before the end of the file";
+        losses::lose(parts, backend_id, why);
+        return None;
     }
-    let Some(command) = backend.take_answered() else {
-        return;
-    };
+    let command = backend.take_answered()?;
     // The next reply may be here already, and its client was last looked at when it sent its
     // statement.
     if let Some(next) = backend.flight().front().and_then(|next| next.owner) {
@@ -424,7 +414,7 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     let is_own =
         command.purpose != Purpose::Statement && command.purpose != ForSession::SetAgain.into();
     if is_own && !losses::may_go_on(parts, backend_id, bound_to, &command) {
-        return;
+        return None;
     }
     if matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
         && let Some(owner) = command.owner
@@ -456,9 +446,7 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
             &collected,
         ),
     }
-    if let Some(backend) = parts.backends.get_mut(backend_id) {
-        backend.give_room_back(summary);
-    }
+    Some(summary)
 }
 
 /// Handles the answer to a command for a backend.

@@ -140,18 +140,18 @@ impl<S> Clients<S> {
         self.ends.remove(&key).unwrap_or(end::CLOSED)
     }
 
-    /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
-    /// that of those behind the client.
+    /// Takes a client's backend from it, if it has one; returns the client, and which that was. The
+    /// backend is nobody's then, or that of those behind the client.
     pub(crate) fn unbind(
         &mut self,
         key: ClientId,
         backends: &mut Slots<Backend<S>, BackendId>,
-    ) -> Option<BackendId> {
+    ) -> Option<(&mut Client<S>, Option<BackendId>)> {
         let client = self.slots.get_mut(key)?;
-        let backend_id = client.backend()?;
-        let backend = backends.get_mut(backend_id);
-        client.binding.unbind(key, backend.map(|b| &mut b.binding));
-        Some(backend_id)
+        let backend_id = client.backend();
+        let backend = backend_id.and_then(|backend_id| backends.get_mut(backend_id));
+        client.unbind(key, backend);
+        Some((client, backend_id))
     }
 
     /// Closes a client that keeps nothing on a backend and has sent nothing, unless it `departs` to

@@ -12,10 +12,7 @@ use reactor::Net;
 /// Sends an error and closes once it is sent.
 pub(crate) fn refuse_and_leave<N: Net>(parts: &mut Parts<N>, key: ClientId, refusal: &Refusal) {
     parts.observed.counts.refused += 1;
-    let client = parts.clients.get(key);
-    if client.is_some_and(|client| !client.identity.is_known()) {
-        parts.failed_logins().note_refused(key, refusal);
-    }
+    parts.failed_logins().note_refused(key, refusal);
     parts.answers().refuse(key, refusal);
     parts.clients.note_end(key, refusal.name());
     leave(parts, key);

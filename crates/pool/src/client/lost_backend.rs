@@ -81,15 +81,11 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
         ..
     } = loss;
     let now = parts.net.now();
-    parts.clients.unbind(owner, &mut parts.backends);
-    let pool = parts.clients.get(owner).map(|client| client.pool as usize);
-    let on_reader = pool.is_some_and(|pool| parts.backend_pools.is_reader(pool));
-    if !on_reader {
-        parts.readers().doubt_running(owner);
-    }
-    let Some(client) = parts.clients.get_mut(owner) else {
+    parts.readers().doubt_running(owner);
+    let Some((client, _)) = parts.clients.unbind(owner, &mut parts.backends) else {
         return;
     };
+    let on_reader = parts.backend_pools.is_reader(client.pool as usize);
     if on_reader {
         // Nothing that sets it runs there.
         let pending = &mut client.last.pending;

@@ -95,19 +95,13 @@ pub(crate) fn pump<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     if !parts.work.drain.is_off() {
         parts.close_if_drained(key);
     }
-    let held = parts.clients.get(key).map_or(0, Client::held);
-    if parts.client_side.inputs.counts(held) {
-        parts.room().count(key);
-    }
+    parts.room().count(key);
 }
 
 fn pump_uncounted<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     let mut turn = ClientTurn::default();
     while turn.takes_read(|| parts.net.clock()) {
-        let Some(client) = parts.clients.get_mut(key) else {
-            return;
-        };
-        if !client.takes_input() || client.ended.is_closing() || is_left_unread(parts, key) {
+        if is_left_unread(parts, key) {
             return;
         }
         let Some(client) = parts.clients.get_mut(key) else {
@@ -120,7 +114,8 @@ fn pump_uncounted<N: Net>(parts: &mut Parts<N>, key: ClientId) {
                 client.input.put(Some(input));
                 return;
             }
-            if long_commands::waits_behind_long(parts, key, &input) {
+            let needs_backend = client.needs_backend();
+            if long_commands::waits_behind_long(parts, key, &input, needs_backend) {
                 if let Some(client) = parts.clients.get_mut(key) {
                     client.input.put(Some(input));
                 }
@@ -150,13 +145,15 @@ fn pump_uncounted<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     parts.client_side.inputs.stand_in_line(key);
 }
 
-/// True if a client is not read now: what it has sent of a file is enough for the server, or it
-/// goes to another process.
+/// True if a client is not read now: it is not to be served, what it has sent of a file is enough
+/// for the server, or it goes to another process.
 fn is_left_unread<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
-    let feeds = |client: &&Client<N::Sock>| client.state() == ClientState::Feeding;
-    let feeder = parts.clients.get(key).filter(feeds);
-    let fed = feeder.is_some_and(|c| c.has_fed_enough(c.backend_in(&parts.backends)));
-    fed || departing::departs(parts, key)
+    let client = parts.clients.get(key);
+    let is_served = client.is_some_and(|client| {
+        let may_send = client.takes_input() && !client.ended.is_closing();
+        may_send && !client.has_fed_enough(client.backend_in(&parts.backends))
+    });
+    !is_served || departing::departs(parts, key)
 }
 
 /// Reads more bytes; `false` when there are none now.
@@ -190,20 +187,15 @@ pub(crate) fn consume<N: Net>(
     turn: &mut ClientTurn,
 ) -> usize {
     let mut at = 0;
-    loop {
+    while at < bytes.len() && !departing::departs(parts, key) {
         let Some(client) = parts.clients.get_mut(key) else {
             return bytes.len();
         };
-        // The place was that of the command before.
-        if at > 0 {
-            client.place.give_up();
-            client.command.end();
-        }
         if client.ended.is_closing() {
             return bytes.len();
         }
         let state = client.state();
-        if !client.takes_input() || at == bytes.len() || is_left_unread(parts, key) {
+        if !client.takes_input() || client.has_fed_enough(client.backend_in(&parts.backends)) {
             return at;
         }
         let rest = &bytes[at..];
@@ -224,8 +216,7 @@ pub(crate) fn consume<N: Net>(
             Frame::Whole { total, last_seq } => (total, last_seq),
             Frame::Partial { total } => {
                 if let Err(refusal) = check_length(state, total, &parts.shared.server) {
-                    let commands = state == ClientState::Idle;
-                    if let Some(client) = parts.clients.get_mut(key).filter(|_| commands) {
+                    if state == ClientState::Idle {
                         // The answer is numbered behind the last packet that has begun.
                         client.identity.seq =
                             u8::try_from(packets(total) % 256).unwrap_or_default();
@@ -242,7 +233,9 @@ pub(crate) fn consume<N: Net>(
         if !turn.takes_command(|| parts.net.clock()) {
             return at;
         }
-        match handle(parts, key, state, &rest[..total], last_seq) {
+        client.heard_from(parts.net.now());
+        let seq = std::mem::replace(&mut client.identity.seq, last_seq.wrapping_add(1));
+        match handle(parts, key, state, seq, &rest[..total]) {
             Handled::Used => at += total,
             Handled::Kept => return at,
             Handled::Framed => {
@@ -256,23 +249,23 @@ pub(crate) fn consume<N: Net>(
                 return bytes.len();
             }
         }
+        // Its place was that of this command.
+        if let Some(client) = parts.clients.get_mut(key) {
+            client.place.give_up();
+            client.command.end();
+        }
     }
+    at
 }
 
+/// Handles a whole message of a client in this state; `seq`: the number that a login's has.
 fn handle<N: Net>(
     parts: &mut Parts<N>,
     key: ClientId,
     state: ClientState,
+    seq: u8,
     message: &[u8],
-    last_seq: u8,
 ) -> Handled {
-    let now = parts.net.now();
-    let Some(client) = parts.clients.get_mut(key) else {
-        return Handled::Used;
-    };
-    client.heard_from(now);
-    let seq = client.identity.seq;
-    client.identity.seq = last_seq.wrapping_add(1);
     if let Err(refusal) = check_length(state, message.len(), &parts.shared.server) {
         leaving::refuse_and_leave(parts, key, &refusal);
         return Handled::Used;

@@ -92,6 +92,12 @@ impl<S> Client<S> {
             && backend.is_some_and(|backend| backend.unsent() > FED_MAX)
     }
 
+    /// True if its next command would have to get a backend.
+    pub(crate) fn needs_backend(&self) -> bool {
+        let is_idle = self.state() == ClientState::Idle && self.backend().is_none();
+        is_idle && !self.place.is_held()
+    }
+
     /// True if it waits for a backend with a long command, or for its backend's session.
     pub(crate) fn queues_long(&self) -> bool {
         let waits = matches!(self.state(), ClientState::Waiting | ClientState::Restoring);

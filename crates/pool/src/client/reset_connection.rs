@@ -202,14 +202,13 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
 /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
 /// that may hold something of it is closed.
 fn discard_session<N: Net>(parts: &mut Parts<N>, key: ClientId) {
-    let backend_id = parts.clients.unbind(key, &mut parts.backends);
     if parts.shared.server.flavour.is_mysql() {
         let all = parts.backends.values_mut();
         for backend in all.filter(|backend| backend.has_types_of(key)) {
             backend.invalidate_types();
         }
     }
-    let Some(client) = parts.clients.get_mut(key) else {
+    let Some((client, backend_id)) = parts.clients.unbind(key, &mut parts.backends) else {
         return;
     };
     let modified = client.modified.take().is_some() || client.session_is_unread();

@@ -390,11 +390,14 @@ impl<N: Net> Readers<'_, N> {
         }
     }
 
-    /// Doubts what a client's statement has written that is not heard to its end.
+    /// Doubts what a client's statement has written on the writer that is not heard to its end.
     pub(crate) fn doubt_running(&mut self, key: ClientId) {
         let runs = |state| matches!(state, ClientState::Running | ClientState::Feeding);
-        let may_write =
-            |client: &Client<_>| runs(client.state()) && may_have_written(&client.statement, 0);
+        let pools = &*self.members.pools;
+        let may_write = |client: &Client<_>| {
+            let runs = runs(client.state()) && !pools.is_reader(client.pool as usize);
+            runs && may_have_written(&client.statement, 0)
+        };
         if self.members.clients.get(key).is_some_and(may_write) {
             self.doubt_writes(key, OwnWrites::doubt);
         }

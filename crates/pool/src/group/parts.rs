@@ -405,6 +405,7 @@ impl<N: Net> Parts<N> {
             net: &mut self.net,
             backends: &mut self.backends,
             clients: &self.clients,
+            pools: &self.backend_pools,
             shared: &self.shared,
             slow_readers: &mut self.client_side.slow_readers,
             bulk: &mut self.work.bulk,

@@ -51,11 +51,13 @@ pub(crate) fn end_late_clients<N: Net>(parts: &mut Parts<N>, sweep: u32) {
 /// longer than their user's may; `sweep`: how many sweeps there have been.
 pub(crate) fn keep_time_limits<N: Net>(parts: &mut Parts<N>, sweep: u32) {
     let (due, asked) = parts.time_limits().probes(sweep);
-    for client in due.into_iter().filter_map(|key| parts.clients.get(key)) {
-        parts.net.start_probing(client.transport.sock());
-    }
-    for client in asked.into_iter().filter_map(|key| parts.clients.get(key)) {
-        parts.net.stop_probing(client.transport.sock());
+    let due = due.into_iter().map(|key| (key, true));
+    for (key, is_due) in due.chain(asked.into_iter().map(|key| (key, false))) {
+        match parts.clients.get(key).map(|client| client.transport.sock()) {
+            Some(sock) if is_due => parts.net.start_probing(sock),
+            Some(sock) => parts.net.stop_probing(sock),
+            None => {}
+        }
     }
     for key in parts.time_limits().silent_clients(sweep) {
         parts.observed.counts.too_slow += 1;

@@ -17,7 +17,6 @@ use crate::backend::Backend;
 use crate::client::buffers::received::Received;
 use crate::client::buffers::room::{Inputs, Standing};
 use crate::client::clients::Clients;
-use crate::client::{Client, ClientState};
 use crate::group::parts::Parts;
 use crate::group::tokens::{BackendId, ClientId};
 use reactor::{Net, Slots, Time};
@@ -72,21 +71,19 @@ impl Inputs {
     }
 }
 
-/// True if the long command at the front of `input` is not to be looked at yet.
+/// True if the long command at the front of `input` is not to be looked at yet; `needs_backend`:
+/// its client has none.
 pub(crate) fn waits_behind_long<N: Net>(
     parts: &mut Parts<N>,
     key: ClientId,
     input: &Received,
+    needs_backend: bool,
 ) -> bool {
-    let needs_backend = |client: &Client<N::Sock>| {
-        let is_idle = client.state() == ClientState::Idle && client.backend().is_none();
-        is_idle && !client.place.is_held()
-    };
     if !is_long(input) {
         return false;
     }
     let share = parts.shared.budget.share(parts.index);
-    let waits = parts.clients.get(key).is_some_and(needs_backend)
+    let waits = needs_backend
         && !(parts.client_side.inputs).admits_long(
             &parts.clients,
             &parts.backends,
@@ -104,6 +101,7 @@ pub(crate) fn waits_behind_long<N: Net>(
 mod tests {
     use super::*;
     use crate::backend::{InFlight, Purpose};
+    use crate::client::ClientState;
     use crate::group::Group;
     use crate::group::scripted::Scripted;
     use crate::group::tests::{NOW, backend, bound, client, group};
@@ -136,6 +134,13 @@ mod tests {
         input
     }
 
+    /// True if a client waits that has sent a command of so many bytes.
+    fn waits(group: &mut Group<Scripted>, key: ClientId, len: usize) -> bool {
+        let client = group.parts.clients.get(key);
+        let needs_backend = client.unwrap().needs_backend();
+        waits_behind_long(&mut group.parts, key, &command(len), needs_backend)
+    }
+
     fn admits(group: &Group<Scripted>) -> bool {
         let at = (group.parts.shared.budget.share(0), group.parts.net.now());
         (group.parts.client_side.inputs).admits_long(
@@ -150,28 +155,12 @@ mod tests {
         let mut group = group();
         let key = client(&mut group);
         let first = runs_long(&mut group, NOW);
-        assert!(!waits_behind_long(
-            &mut group.parts,
-            key,
-            &command(LONG_COMMAND)
-        ));
+        assert!(!waits(&mut group, key, LONG_COMMAND));
         runs_long(&mut group, NOW);
-        assert!(!waits_behind_long(
-            &mut group.parts,
-            key,
-            &command(LONG_COMMAND - 1)
-        ));
+        assert!(!waits(&mut group, key, LONG_COMMAND - 1));
         let (holder, _) = bound(&mut group);
-        assert!(!waits_behind_long(
-            &mut group.parts,
-            holder,
-            &command(LONG_COMMAND)
-        ));
-        assert!(waits_behind_long(
-            &mut group.parts,
-            key,
-            &command(LONG_COMMAND)
-        ));
+        assert!(!waits(&mut group, holder, LONG_COMMAND));
+        assert!(waits(&mut group, key, LONG_COMMAND));
         assert!(
             group.parts.client_side.inputs.is_behind_long(key)
                 && group.parts.client_side.inputs.has_waiting()
@@ -199,11 +188,7 @@ mod tests {
         client.input.put(Some(Box::new(command(LONG_COMMAND))));
         assert!(client.change_state(ClientState::Restoring, NOW));
         group.parts.room().count(next);
-        assert!(waits_behind_long(
-            &mut group.parts,
-            key,
-            &command(LONG_COMMAND)
-        ));
+        assert!(waits(&mut group, key, LONG_COMMAND));
     }
 
     #[test]

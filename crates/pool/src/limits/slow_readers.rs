@@ -483,22 +483,19 @@ impl SlowReaders {
         let line = self.under_way(crowd);
         self.publish_slow(&slow, crowd.settings);
         self.choose_collected(&line, crowd);
-        let read_on = |backend_id: &&BackendId| {
-            let backend = crowd.backends.get(**backend_id);
-            backend.is_some_and(|backend| {
-                self.may_read(backend, crowd.clients, crowd.shared, crowd.now)
-            })
-        };
-        let mut relief: Vec<Relief> = (self.held_up.iter().filter(read_on))
-            .map(|backend_id| Relief::ReadOn(*backend_id))
-            .collect();
+        let may_read = |backend: &_| self.may_read(backend, crowd.clients, crowd.shared, crowd.now);
+        let read_on = self.held_up(crowd.backends).filter(|(_, b)| may_read(b));
+        let mut relief: Vec<Relief> = read_on.map(|(key, _)| Relief::ReadOn(key)).collect();
         let max = slow_max(crowd.settings, crowd.shared, crowd.group);
         let mut over = self.backends().saturating_sub(max);
         let has_room = self.spool.has_room(&crowd.shared.retained.spool, crowd.now);
         match has_room {
             // They leave their backends by themselves.
             true => over = over.saturating_sub(line.len()),
-            false => slow.extend(line.iter().filter_map(|key| stuck(*key, crowd))),
+            false => {
+                let line = self.spooled(crowd.clients).filter(|(_, c)| is_under_way(c));
+                slow.extend(line.filter_map(|(key, client)| stuck(key, client, crowd)));
+            }
         }
         let is_full = self.backends() >= max && line.is_empty();
         let mut makes_room = demand.long && is_full;
@@ -585,14 +582,28 @@ impl SlowReaders {
 
     /// Clients whose replies are not at their ends and go to the spool, in line for that.
     fn under_way<S>(&self, crowd: &Crowd<'_, S>) -> Vec<ClientId> {
-        let under_way = |key: &ClientId| {
-            let client = crowd.clients.get(*key);
-            client.is_some_and(|client| {
-                let waits = client.spooled().is_some() && !client.ended.is_closing();
-                waits && client.backend().is_some() && client.state() != ClientState::Idle
-            })
-        };
-        self.spooled.iter().copied().filter(under_way).collect()
+        let spooled = self.spooled(crowd.clients);
+        let under_way = spooled.filter(|(_, client)| is_under_way(client));
+        under_way.map(|(key, _)| key).collect()
+    }
+
+    /// The backends of `held_up` that are there.
+    fn held_up<'a, S>(
+        &self,
+        backends: &'a Slots<Backend<S>, BackendId>,
+    ) -> impl Iterator<Item = (BackendId, &'a Backend<S>)> {
+        let held_up = self.held_up.iter();
+        held_up.filter_map(|key| Some((*key, backends.get(*key)?)))
+    }
+
+    /// The clients of `spooled` whose replies are off their backends.
+    fn spooled<'a, S>(
+        &self,
+        clients: &'a Slots<Client<S>, ClientId>,
+    ) -> impl Iterator<Item = (ClientId, &'a Client<S>)> {
+        let spooled = self.spooled.iter();
+        let spooled = spooled.filter_map(|key| Some((*key, clients.get(*key)?)));
+        spooled.filter(|(_, client)| client.spooled().is_some())
     }
 
     /// Chooses whose reply of those in line is taken off its backend now.
@@ -610,11 +621,10 @@ impl SlowReaders {
 
     /// Forgets backends and clients that nothing holds up any more.
     fn forget_quick<S>(&mut self, crowd: &Crowd<'_, S>) {
-        self.held_up.retain(|key| {
-            let backend = crowd.backends.get(*key);
-            backend.is_some_and(|backend| backend.held_up_since().is_some())
-        });
-        self.spooled.retain(|key| is_spooled(crowd.clients, *key));
+        let held_up = self.held_up(crowd.backends);
+        let held_up = held_up.filter(|(_, backend)| backend.held_up_since().is_some());
+        self.held_up = held_up.map(|(key, _)| key).collect();
+        self.spooled = self.spooled(crowd.clients).map(|(key, _)| key).collect();
         self.long.retain(|long| {
             let backend = crowd.backends.get(long.backend);
             backend.is_some_and(|b| b.client() == Some(long.client) && !b.flight().is_empty())
@@ -647,30 +657,29 @@ impl SlowReaders {
     /// Readers that hold up a backend now with the reply on it.
     fn on_backends<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
         let now = crowd.now;
-        let on_backend = self.held_up.iter().filter_map(|backend_id| {
-            let backend = crowd.backends.get(*backend_id)?;
-            let since = backend.held_up_since()?;
-            let front = backend.flight().front()?;
-            let owner = (front.owner).filter(|_| front.purpose == Purpose::Statement)?;
-            let client = crowd.clients.get(owner)?;
-            let waits = client.output.as_ref()?.rest.is_on_backend();
-            (waits && now.since(since) >= SLOW_AFTER).then(|| Reader {
-                has_followers: backend.has_followers(),
-                ..Reader::new(owner, client, *backend_id, crowd)
-            })
-        });
+        let on_backend = self
+            .held_up(crowd.backends)
+            .filter_map(|(backend_id, backend)| {
+                let since = backend.held_up_since()?;
+                let front = backend.flight().front()?;
+                let owner = (front.owner).filter(|_| front.purpose == Purpose::Statement)?;
+                let client = crowd.clients.get(owner)?;
+                let waits = client.output.as_ref()?.rest.is_on_backend();
+                (waits && now.since(since) >= SLOW_AFTER).then(|| Reader {
+                    has_followers: backend.has_followers(),
+                    ..Reader::new(owner, client, backend_id, crowd)
+                })
+            });
         on_backend.collect()
     }
 
     /// Readers whose replies are off their backends, which their transactions keep.
     fn within<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
         let now = crowd.now;
-        let within = self.spooled.iter().filter_map(|key| {
-            let client = crowd.clients.get(*key)?;
+        let within = self.spooled(crowd.clients).filter_map(|(key, client)| {
             let backend = (client.backend()).filter(|_| client.state() == ClientState::Idle)?;
-            client.spooled()?;
             (now.since(client.since()) >= SLOW_AFTER)
-                .then(|| Reader::new(*key, client, backend, crowd))
+                .then(|| Reader::new(key, client, backend, crowd))
         });
         within.collect()
     }
@@ -707,8 +716,7 @@ impl SlowReaders {
 
     /// The reader that has taken nothing for longest and has room of the spool, or wants some.
     fn longest<S>(&self, crowd: &Crowd<'_, S>) -> Option<(Time, ClientId)> {
-        let spooled = self.spooled.iter();
-        let spooled = spooled.filter_map(|key| Some((*key, crowd.clients.get(*key)?)));
+        let spooled = self.spooled(crowd.clients);
         let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
         let spooled = spooled.map(|(key, client)| (client.since(), key));
         let slow = self.on_backends(crowd).into_iter();
@@ -731,9 +739,8 @@ impl SlowReaders {
         self.forget_quick(crowd);
         self.publish_longest(crowd);
         let (all, now) = (&crowd.shared.retained.spool, crowd.now);
-        let stuck = self.held_up.iter().any(|key| {
-            let backend = crowd.backends.get(*key);
-            let client = backend.and_then(|backend| backend.client_in(crowd.clients));
+        let stuck = self.held_up(crowd.backends).any(|(_, backend)| {
+            let client = backend.client_in(crowd.clients);
             client.is_some_and(|client| client.spooled().is_some())
         });
         if stuck && !self.spool.has_room(all, now) {
@@ -753,8 +760,7 @@ impl SlowReaders {
         others_wait: bool,
         now: Time,
     ) -> Time {
-        let slow_at = self.held_up.iter().filter_map(|key| {
-            let backend = backends.get(*key)?;
+        let slow_at = self.held_up(backends).filter_map(|(_, backend)| {
             let matters = others_wait || backend.has_followers();
             backend.held_up_since().filter(|_| matters)
         });
@@ -777,15 +783,12 @@ impl SlowReaders {
         clients: &Slots<Client<S>, ClientId>,
         backends: &Slots<Backend<S>, BackendId>,
     ) -> (usize, usize, usize) {
-        let waits = |key: &&BackendId| {
-            let backend = backends.get(**key);
-            let client = backend.and_then(|backend| backend.client_in(clients));
+        let waits = |(_, backend): &(BackendId, &Backend<S>)| {
+            let client = backend.client_in(clients);
             client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
         };
-        let slow = self.held_up.iter().filter(waits).count();
-        let spooled = self.spooled.iter().filter(|key| is_spooled(clients, **key));
-        let spooled = spooled.count();
-        (slow, spooled, self.spool.used())
+        let slow = self.held_up(backends).filter(waits).count();
+        (slow, self.spooled(clients).count(), self.spool.used())
     }
 
     /// Returns the group's claim on all groups' turns at its end.
@@ -794,16 +797,15 @@ impl SlowReaders {
     }
 }
 
-/// True if a client's reply was taken off its backend.
-fn is_spooled<S>(clients: &Slots<Client<S>, ClientId>, key: ClientId) -> bool {
-    let client = clients.get(key);
-    client.is_some_and(|client| client.spooled().is_some())
+/// True if the reply of a client of those in the spool is not at its end.
+fn is_under_way<S>(client: &Client<S>) -> bool {
+    let waits = client.backend().is_some() && client.state() != ClientState::Idle;
+    waits && !client.ended.is_closing()
 }
 
 /// A reader whose reply is on its way into a spool that has no room. One that waits for what is in
 /// the spool is none: it can take nothing.
-fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
-    let client = crowd.clients.get(key)?;
+fn stuck<S>(key: ClientId, client: &Client<S>, crowd: &Crowd<'_, S>) -> Option<Reader> {
     let backend = client.backend()?;
     (!client.waits_for_spool()).then(|| Reader::new(key, client, backend, crowd))
 }

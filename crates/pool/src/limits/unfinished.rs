@@ -64,14 +64,11 @@ pub(crate) struct InputRoom<'a, S> {
 }
 
 impl<S> InputRoom<'_, S> {
-    /// Brings the counts of what a client holds up to date.
-    pub(crate) fn count(&mut self, key: ClientId) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let held = client.held();
+    /// Brings the counts of what a client holds up to date; returns the bytes.
+    pub(crate) fn count(&mut self, key: ClientId) -> usize {
+        let held = self.clients.get(key).map_or(0, Client::held);
         if !self.inputs.counts(held) {
-            return;
+            return held;
         }
         let holder = self.inputs.holders.get(&key);
         if held > HOLDER_MIN {
@@ -81,6 +78,7 @@ impl<S> InputRoom<'_, S> {
         } else if holder.is_some() {
             self.set_counted(key, held);
         }
+        held
     }
 
     fn set_counted(&mut self, key: ClientId, held: usize) {
@@ -360,9 +358,8 @@ impl<S> InputRoom<'_, S> {
             }
             _ => share,
         };
-        self.count(key);
-        let small = (self.clients.get(key)).is_none_or(|c| c.held() <= HOLDER_MIN);
-        if small && !self.inputs.holds_up(key) {
+        let held = self.count(key);
+        if held <= HOLDER_MIN && !self.inputs.holds_up(key) {
             self.uncount(key);
         }
         used

@@ -30,7 +30,7 @@ impl<S> Migrating<S> {
         clients: &mut Clients<S>,
         backends: &mut Slots<Backend<S>, BackendId>,
     ) {
-        if let Some(backend_id) = clients.unbind(key, backends)
+        if let Some((_, Some(backend_id))) = clients.unbind(key, backends)
             && let Some(backend) = backends.remove(backend_id)
         {
             self.0.insert(key, (backend_id, backend));

@@ -44,8 +44,8 @@ impl<N: Net> Unread<'_, N> {
     pub(crate) fn spooled(&mut self, done: Vec<(ClientId, SpoolDone)>) {
         for (key, done) in done {
             let now = self.net.now();
-            let client = self.clients.get_mut(key);
-            let output = client.and_then(|client| client.output.as_deref_mut());
+            let mut client = self.clients.get_mut(key);
+            let output = (client.as_mut()).and_then(|client| client.output.as_deref_mut());
             let failed = match done {
                 SpoolDone::Stored => {
                     self.slow.stored(key, output, self.shared);
@@ -54,7 +54,7 @@ impl<N: Net> Unread<'_, N> {
                 SpoolDone::Fetched(bytes) => {
                     let keeps = (self.shared, self.outputs);
                     if self.slow.fetched(output, bytes, keeps)
-                        && let Some(client) = self.clients.get_mut(key)
+                        && let Some(client) = client
                     {
                         // Until now it could take nothing.
                         client.count_from(now);
