@@ -608,9 +608,8 @@ fn is_hash(password: &str) -> bool {
 }
 
 fn encryption(file: &Group, mysql: &[(String, Value)], to_server: bool, settings: &mut Settings) {
-    let file_of = |name| text(mysql, name).filter(|_| to_server);
     if to_server {
-        let ca = file_of("ssl_p2s_ca");
+        let ca = text(mysql, "ssl_p2s_ca");
         let (mode, proves) = match ca {
             Some(_) => ("verify_ca", "only have a certificate of that authority"),
             None => ("required", "not prove who it is"),
@@ -623,10 +622,10 @@ fn encryption(file: &Group, mysql: &[(String, Value)], to_server: bool, settings
             "use_ssl: as in ProxySQL the server has to {proves}; backend.tls = \
              \"verify_identity\" asks for its name too"
         ));
-    }
-    if let (Some(cert), Some(key)) = (file_of("ssl_p2s_cert"), file_of("ssl_p2s_key")) {
-        settings.put(Backend, "tls_cert", cert);
-        settings.put(Backend, "tls_key", key);
+        if let (Some(cert), Some(key)) = (text(mysql, "ssl_p2s_cert"), text(mysql, "ssl_p2s_key")) {
+            settings.put(Backend, "tls_cert", cert);
+            settings.put(Backend, "tls_key", key);
+        }
     }
     if text(mysql, "have_ssl").is_some_and(|text| is_on(&text)) {
         let folder = text(file, "datadir").unwrap_or_else(|| "/var/lib/proxysql".into());
