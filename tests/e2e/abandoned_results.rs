@@ -47,8 +47,7 @@ fn a_client_that_leaves_amid_its_reply_costs_nothing() {
 /// A server that waits for a lock takes no more of a local file; the pool does not keep the rest.
 #[test]
 fn a_file_that_the_server_does_not_take_stays_with_its_client() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "groups = 1\nbackends_max = 2");
+    let (real, pool) = or_return!(shared_pool("groups = 1\nbackends_max = 2"));
     let account = app().schema("shop").with(LOCAL_FILES);
     let mut client = login(&pool.address, &account);
     let mut other = login(&real.address(), &app().schema("shop"));
@@ -61,8 +60,7 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
     let loaded = std::thread::scope(|scope| {
         let load = "LOAD DATA LOCAL INFILE 'any' IGNORE INTO TABLE fed";
         let load = scope.spawn(|| client.query(load));
-        other.must("DO SLEEP(4)");
-        other.must("ROLLBACK");
+        other.script("DO SLEEP(4); ROLLBACK");
         load.join().unwrap().unwrap()
     });
     assert!(matches!(loaded[..], [Outcome::Done(_)]), "{loaded:?}");
@@ -77,8 +75,7 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
 /// client still sends of it must not be taken for commands.
 #[test]
 fn who_is_answered_amid_a_file_is_closed() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
+    let (_, pool) = or_return!(shared_pool("groups = 1\nbackends_max = 1"));
     let account = app().schema("shop").with(LOCAL_FILES);
     let mut other = login(&pool.address, &account);
     other.must("CREATE OR REPLACE TABLE amid (v INT)");

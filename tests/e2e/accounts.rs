@@ -140,20 +140,19 @@ fn in_words(flavour: Flavour, sql: &str) -> String {
 #[test]
 fn accounts_are_those_of_the_server() {
     for real in own_servers(&[]) {
-        let real = &real;
-        real.execute(&[SERVICE, least(real)]);
-        let pool = start(real, "accounts.toml", "");
+        real.execute(&[SERVICE, least(&real)]);
+        let pool = start(&real, "accounts.toml", "");
         let who = Account::new("u", "pw");
-        assert!(follows(real, &pool, "nobody", &who).is_err());
+        assert!(follows(&real, &pool, "nobody", &who).is_err());
         for (sql, may) in changes(real.flavour()) {
             let sql = in_words(real.flavour(), sql);
             let wrong = Account::new("u", "wrong");
             real.execute(&[&sql]);
-            let own = follows(real, &pool, &sql, &who);
+            let own = follows(&real, &pool, &sql, &who);
             assert_eq!(own.is_ok(), may, "{sql}: {own:?}");
-            let _ = follows(real, &pool, &format!("{sql}, wrong password"), &wrong);
+            let _ = follows(&real, &pool, &format!("{sql}, wrong password"), &wrong);
             let what = format!("{sql}, no password");
-            let _ = follows(real, &pool, &what, &Account::new("u", ""));
+            let _ = follows(&real, &pool, &what, &Account::new("u", ""));
         }
     }
 }
@@ -209,10 +208,9 @@ fn the_same_host_comes_first() {
 #[test]
 fn clients_of_an_account_are_counted() {
     for real in own_servers(&[]) {
-        let real = &real;
-        create_all(real, &["two", "other"]);
+        create_all(&real, &["two", "other"]);
         real.execute(&["ALTER USER two@'%' WITH MAX_USER_CONNECTIONS 2"]);
-        let pool = start(real, "counted.toml", "");
+        let pool = start(&real, "counted.toml", "");
         let two = Account::new("two", "pw");
         let refused = |address: &Address| match outcome(address, &two) {
             Err((code, text)) => (code, text),
@@ -245,10 +243,9 @@ fn clients_of_an_account_are_counted() {
 #[test]
 fn a_changed_account_is_followed_by_the_next_look_under_load() {
     for real in own_servers(&[]) {
-        let real = &real;
         let sql = |text: &str| in_words(real.flavour(), text);
-        create_all(real, &["u", "busy"]);
-        let pool = start(real, "load.toml", "");
+        create_all(&real, &["u", "busy"]);
+        let pool = start(&real, "load.toml", "");
         // More than there are backends, each with work for minutes.
         let hashes: &[u8] = b"SELECT SHA2(REPEAT('x', 4000000), 512)";
         let work = vec![(Command::Query, hashes); 1000];
@@ -287,11 +284,10 @@ fn a_changed_account_is_followed_by_the_next_look_under_load() {
 #[test]
 fn figures_are_those_of_the_accounts() {
     for real in own_servers(&[]) {
-        let real = &real;
-        create_all(real, &["report"]);
-        let more = text(real, crate::console::CONSOLE);
+        create_all(&real, &["report"]);
+        let more = text(&real, crate::console::CONSOLE);
         let settings = format!("http = \"127.0.0.1:0\"\n{more}");
-        let pool = start_text(real, "figures.toml", &settings);
+        let pool = start_text(&real, "figures.toml", &settings);
         let mut client = Client::connect(&pool.address, &Account::new("report", "pw")).unwrap();
         client.must("SELECT 1");
         let mut console = crate::console::admin(&console_of(&pool));
@@ -343,11 +339,10 @@ fn limits_go_by_names() {
 #[test]
 fn the_console_limits_an_account_of_the_server() {
     for real in own_servers(&[]) {
-        let real = &real;
-        create_all(real, &["report", "tool"]);
+        create_all(&real, &["report", "tool"]);
         let like = "[[user]]\nname = \"%\"\nauth = \"server\"\n";
         let more = format!("{like}{}", crate::console::CONSOLE);
-        let pool = start(real, "console-limits.toml", &more);
+        let pool = start(&real, "console-limits.toml", &more);
         let mut console = crate::console::admin(&console_of(&pool));
         let log_in = |name: &str| Client::connect(&pool.address, &Account::new(name, "pw"));
         let refused = |name: &str| log_in(name).err().map(|error| error.to_string());
@@ -440,10 +435,8 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
     let why = fails(&real, "wrong.toml", &wrong);
     says(&why, "cannot be read by 'watcher' (backend.monitor_user): ");
     says(&why, "Access denied for user 'watcher'");
-    assert!(
-        !why.contains("GRANT") && !why.contains("event=watch-lost"),
-        "{why}"
-    );
+    assert!(!why.contains("GRANT"), "{why}");
+    assert!(!why.contains("event=watch-lost"), "{why}");
     real.execute(&[
         least(&real),
         "CREATE USER keyed@'%' IDENTIFIED VIA unix_socket",
@@ -538,10 +531,9 @@ fn create(real: &Real, user: &str) {
 #[test]
 fn without_the_watch_the_server_judges() {
     for real in own_servers(&[]) {
-        let real = &real;
         let users = ["changed", "locked", "dropped", "same"];
-        create_all(real, &users);
-        let pool = start_one_group(real, "unwatched.toml");
+        create_all(&real, &users);
+        let pool = start_one_group(&real, "unwatched.toml");
         // Each leaves an idle backend.
         let mut before = users.map(|user| {
             let mut client = login(&pool.address, &Account::new(user, "pw"));
@@ -568,10 +560,10 @@ fn without_the_watch_the_server_judges() {
         before.iter_mut().for_each(|client| {
             client.must("SELECT 2");
         });
-        real.execute(&[SERVICE, least(real)]);
+        real.execute(&[SERVICE, least(&real)]);
         pool.wait_for("event=watch-back").unwrap();
         let new = Account::new("changed", "other");
-        assert!(follows(real, &pool, "the watch is back", &new).is_ok());
+        assert!(follows(&real, &pool, "the watch is back", &new).is_ok());
     }
 }
 
@@ -579,9 +571,8 @@ fn without_the_watch_the_server_judges() {
 #[test]
 fn who_cannot_get_a_backend_any_more_is_closed() {
     for real in own_servers(&[]) {
-        let real = &real;
-        create_all(real, &["u"]);
-        let pool = start_one_group(real, "closed.toml");
+        create_all(&real, &["u"]);
+        let pool = start_one_group(&real, "closed.toml");
         let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
         let (mut first, mut second, mut holder) = (login(), login(), login());
         first.must("SELECT 1");
@@ -591,7 +582,7 @@ fn who_cannot_get_a_backend_any_more_is_closed() {
         let alter = "ALTER USER u@'%' IDENTIFIED {NATIVE} 'other'";
         real.execute(&[&in_words(real.flavour(), alter)]);
         let new = Account::new("u", "other");
-        assert!(follows(real, &pool, "another password", &new).is_ok());
+        assert!(follows(&real, &pool, "another password", &new).is_ok());
         let failure = first.failure("SELECT 2");
         assert_eq!(failure.code, 4031, "{}", failure.message);
         says(&failure.message, "has been changed");
@@ -608,15 +599,14 @@ fn who_cannot_get_a_backend_any_more_is_closed() {
 #[test]
 fn a_refused_account_is_said_while_its_backends_are_held() {
     for real in own_servers(&[]) {
-        let real = &real;
-        real.execute(&[SERVICE, least(real)]);
+        real.execute(&[SERVICE, least(&real)]);
         for (refuse, words) in [
             ("ALTER USER u@'%' ACCOUNT LOCK", "locked"),
             ("DROP USER u@'%'", "Access denied"),
         ] {
             real.execute(&["DROP USER IF EXISTS u@'%'"]);
-            create(real, "u");
-            let pool = start_one_group(real, "refused_and_held.toml");
+            create(&real, "u");
+            let pool = start_one_group(&real, "refused_and_held.toml");
             let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
             let (mut waiter, mut in_transaction, mut pinned) = (login(), login(), login());
             let mut busy = login();
@@ -639,8 +629,7 @@ fn a_refused_account_is_said_while_its_backends_are_held() {
             }
             // Those who hold theirs go on, as on the server, and what they give back serves the
             // others.
-            in_transaction.must("SELECT 3");
-            in_transaction.must("COMMIT");
+            in_transaction.script("SELECT 3; COMMIT");
             waiter.must("SELECT 4");
             // One that only runs a statement gives its backend back: it is waited for.
             send(&mut busy, "SELECT SLEEP(0.3)");
@@ -684,9 +673,8 @@ fn who_has_to_send_a_password_after_a_restart_is_closed() {
 #[test]
 fn global_values_hide_nothing_from_the_pool() {
     for real in own_servers(&[]) {
-        let real = &real;
         let names = ["u", "v", "w"];
-        create_all(real, &names);
+        create_all(&real, &names);
         real.execute(&["GRANT ALL ON *.* TO watcher@'%'", "CREATE DATABASE code"]);
         for name in names {
             let trigger = "FOR EACH ROW SET @seen = 1";
@@ -700,7 +688,7 @@ fn global_values_hide_nothing_from_the_pool() {
         real.execute(&[&format!(
             "SET GLOBAL sql_mode = {modes}, GLOBAL sql_select_limit = 1"
         )]);
-        let pool = start_one_group(real, "global_values.toml");
+        let pool = start_one_group(&real, "global_values.toml");
         for name in names {
             let who = Account::new(name, "pw");
             let own = outcome(&real.address(), &who);

@@ -115,8 +115,7 @@ fn a_kill_reaches_a_client_with_attributes() {
 
 #[test]
 fn a_server_without_attributes_offers_none_through_the_pool_either() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut client = login(&way, &attributed());
     assert_eq!(client.talk().capabilities & cap::QUERY_ATTRIBUTES, 0);
     assert_eq!(client.value("SELECT 1"), "1");

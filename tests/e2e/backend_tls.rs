@@ -16,16 +16,16 @@ struct Scene {
     real: Real,
     authority: Authority,
     ca: PathBuf,
+    _folder: Folder,
 }
 
 impl Scene {
     fn new(test: &str, flavour: Flavour, more: &[&str]) -> Option<Scene> {
         let authority = Authority::new("the authority");
-        let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
-        let _ = std::fs::create_dir_all(&folder);
-        let ca = put(&folder, "ca.pem", &authority.pem());
+        let folder = Folder::new(test);
+        let ca = put(&folder.0, "ca.pem", &authority.pem());
         let good = authority.sign("server", &["localhost", "127.0.0.1"], Valid::Now);
-        let (cert, key) = good.put(&folder, "server");
+        let (cert, key) = good.put(&folder.0, "server");
         let files = [("ca", &ca), ("cert", &cert), ("key", &key)];
         let options = files.map(|(what, path)| format!("--ssl-{what}={}", path.display()));
         let all = [&options.each_ref().map(String::as_str)[..], more].concat();
@@ -37,6 +37,7 @@ impl Scene {
             real,
             authority,
             ca,
+            _folder: folder,
         })
     }
 
@@ -71,20 +72,14 @@ impl Scene {
         Pool::start(binary(), &["--config", file.to_str().unwrap()])
     }
 
-    fn refused(&self, address: &Address, tls: &str, words: &[&str]) {
-        let why = match self.pool(address, tls) {
-            Ok(_) => panic!("{tls} was to be refused"),
-            Err(why) => why,
-        };
-        for words in words {
-            assert!(why.contains(words), "{tls}: {why}");
-        }
+    /// A pool in front of the server itself.
+    fn start(&self, tls: &str) -> Pool {
+        self.pool(&self.real.address(), tls).unwrap()
     }
-}
 
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(self.ca.parent().unwrap());
+    fn refused(&self, address: &Address, tls: &str, words: &[&str]) {
+        let why = self.pool(address, tls).map(drop).expect_err(tls);
+        words.iter().for_each(|words| says(&why, words));
     }
 }
 
@@ -96,7 +91,6 @@ fn cipher(client: &mut Client) -> String {
 #[test]
 fn each_mode_does_what_it_says() {
     for scene in Scene::both("backend-tls-modes", &[]) {
-        let address = scene.real.address();
         let elsewhere = "tls_name = \"elsewhere.example\"";
         let localhost = "tls_name = \"localhost\"";
         for (tls, is_tls) in [
@@ -108,7 +102,7 @@ fn each_mode_does_what_it_says() {
             (scene.verified("verify_identity"), true),
             (scene.verified("verify_identity") + localhost, true),
         ] {
-            let pool = scene.pool(&address, &tls).unwrap();
+            let pool = scene.start(&tls);
             let mut client = login(&pool.address, &app());
             assert_eq!(!cipher(&mut client).is_empty(), is_tls, "{tls}");
             let socket = scene.real.socket();
@@ -130,8 +124,7 @@ fn each_mode_does_what_it_says() {
 #[test]
 fn every_connection_of_the_pool_is_under_tls() {
     for scene in Scene::both("backend-tls-all", &["--require-secure-transport=ON"]) {
-        let pool = scene.pool(&scene.real.address(), &scene.verified("verify_identity"));
-        let pool = pool.unwrap();
+        let pool = scene.start(&scene.verified("verify_identity"));
         let mut slow = login(&pool.address, &app());
         let mut other = login(&pool.address, &app());
         let id = slow.value("SELECT CONNECTION_ID()");
@@ -168,8 +161,7 @@ fn told(client: &mut Client, sql: &str) -> String {
 #[test]
 fn clients_of_every_kind_are_served_over_tls() {
     for scene in Scene::both("backend-tls-kinds", &[]) {
-        let pool = scene.pool(&scene.real.address(), "tls = \"required\"");
-        let pool = pool.unwrap();
+        let pool = scene.start("tls = \"required\"");
         let metadata = cap::EXTENDED_METADATA;
         for account in [
             app(),
@@ -205,8 +197,7 @@ fn clients_of_every_kind_are_served_over_tls() {
 #[test]
 fn messages_of_any_length_go_to_the_server_and_back() {
     for scene in Scene::both("backend-tls-long", &[]) {
-        let pool = scene.pool(&scene.real.address(), "tls = \"required\"");
-        let pool = pool.unwrap();
+        let pool = scene.start("tls = \"required\"");
         let mut client = login(&pool.address, &app());
         assert!(!cipher(&mut client).is_empty());
         let short = [0, 1, 4095, 16_383, 16_384, 16_385, 32_768, 65_536];
@@ -260,11 +251,11 @@ fn a_server_that_does_not_prove_itself_is_refused_with_its_reason() {
         // As MySQL's own certificates are.
         scene.show(&[], Valid::Now, &scene.authority);
         scene.refused(&address, &identity, &["no name at all"]);
-        let pool = scene.pool(&address, &scene.verified("verify_ca")).unwrap();
+        let pool = scene.start(&scene.verified("verify_ca"));
         assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
         // Not checked.
         scene.show(&["127.0.0.1"], Valid::Expired, &foreign);
-        let pool = scene.pool(&address, "tls = \"required\"").unwrap();
+        let pool = scene.start("tls = \"required\"");
         assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
     }
 }
@@ -274,8 +265,7 @@ fn a_server_that_does_not_prove_itself_is_refused_with_its_reason() {
 #[test]
 fn a_certificate_that_goes_bad_stops_new_backends_and_no_others() {
     for scene in Scene::both("backend-tls-later", &[]) {
-        let pool = scene.pool(&scene.real.address(), &scene.verified("verify_identity"));
-        let pool = pool.unwrap();
+        let pool = scene.start(&scene.verified("verify_identity"));
         let mut first = login(&pool.address, &app());
         first.must(HOLD);
         scene.show(&["elsewhere.example"], Valid::Now, &scene.authority);
@@ -300,8 +290,7 @@ fn a_certificate_that_goes_bad_stops_new_backends_and_no_others() {
                 }
             }
         }
-        let line = pool.wait_for("not valid for '127.0.0.1'").unwrap();
-        assert!(line.contains("event=backend-refused"), "{line}");
+        logs(&pool, "not valid for '127.0.0.1'", "event=backend-refused");
         assert_eq!(first.value("SELECT 2"), "2");
         drop(held);
         scene.show(&["127.0.0.1"], Valid::Now, &scene.authority);
@@ -374,8 +363,7 @@ fn an_account_that_requires_a_certificate_is_shown_one() {
 #[test]
 fn later_connections_resume_the_session_of_an_earlier_one() {
     if let Some(scene) = Scene::new("backend-tls-resume", Flavour::MySql, &[]) {
-        let pool = scene.pool(&scene.real.address(), &scene.verified("verify_identity"));
-        let pool = pool.unwrap();
+        let pool = scene.start(&scene.verified("verify_identity"));
         let mut clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
         let mut reused = 0;
         for client in &mut clients {
@@ -452,14 +440,12 @@ fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
 
 #[test]
 fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
-    let test = "who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own";
     let link = or_return!(crate::silent_hosts::cable());
     let other = link.on(Host::Far, || FalseServer::at(Link::FAR));
-    let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let pinned = folder.join("public_key.pem");
+    let folder = Folder::new("false-server");
     let pair = KeyPair::generate().unwrap();
-    std::fs::write(&pinned, pair.public_pem()).unwrap();
+    let pem = String::from_utf8(pair.public_pem().to_vec()).unwrap();
+    let pinned = folder.put("public_key.pem", &pem);
     let start = |more: &str| {
         let text = format!(
             "groups = 1\n[backend]\naddress = \"{}:{}\"\n{more}\n\
@@ -467,15 +453,11 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
             Link::FAR,
             other.port
         );
-        let file = folder.join("false.toml");
-        std::fs::write(&file, text).unwrap();
+        let arguments = ["--config", &folder.put("false.toml", &text)];
         let enter = link.enter(Host::Near);
-        let arguments = ["--config", file.to_str().unwrap()];
         let enter = enter.each_ref().map(String::as_str);
-        match Pool::start_behind(&enter, binary(), &arguments) {
-            Ok(_) => panic!("{more}: nobody lets it in"),
-            Err(why) => why,
-        }
+        let started = Pool::start_behind(&enter, binary(), &arguments);
+        started.map(drop).expect_err(more)
     };
     for more in ["", "tls = \"off\"", "tls = \"preferred\""] {
         let why = start(more);
@@ -491,10 +473,8 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
     }
     let why = start("tls = \"required\"");
     assert_eq!(other.got(), None, "nor is a login sent: {why}");
-    start(&format!("server_public_key = \"{}\"", pinned.display()));
-    let got = other
-        .got()
-        .expect("it is encrypted by the key that is known");
+    start(&format!("server_public_key = \"{pinned}\""));
+    let got = other.got().expect("encrypted by the key that is known");
     assert_ne!(got, b"app");
     let plain = pair.decrypt(&got).unwrap();
     let nonce = b"abcdefghijklmnopqrst";
@@ -517,9 +497,8 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
         let got = other.got();
         assert!(got.is_none_or(|quit| quit == [1]), "{words:?}: {said}");
         assert!(said.contains("it was not sent"), "{words:?}: {said}");
-        ask(&format!("?server_public_key={}", pinned.display()));
+        ask(&format!("?server_public_key={pinned}"));
         let plain = pair.decrypt(&other.got().expect("by the known key"));
         assert_eq!(unmask(&plain.unwrap(), nonce).as_deref(), Some(&b"app"[..]));
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }

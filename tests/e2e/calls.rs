@@ -73,16 +73,14 @@ fn code_that_is_made_past_the_pool_is_noticed() {
         one.must("CALL p()");
         let mut admin = real.admin();
         admin.must(&format!("USE {schema}"));
-        admin.must("DROP PROCEDURE p");
-        admin.must("CREATE PROCEDURE p() DO GET_LOCK('calls_past', 0)");
+        admin.script("DROP PROCEDURE p; CREATE PROCEDURE p() DO GET_LOCK('calls_past', 0)");
         until_pinned(&pool, schema);
         drop(pool);
         make(real, schema, &["CREATE PROCEDURE p() SELECT 1"]);
         let pool = fresh_pool(real, &extra);
         // Made through the pool it counts at once.
         let mut makes = join(&pool, schema);
-        makes.must("DROP PROCEDURE p");
-        makes.must("CREATE PROCEDURE p() DO GET_LOCK('calls_past', 0)");
+        makes.script("DROP PROCEDURE p; CREATE PROCEDURE p() DO GET_LOCK('calls_past', 0)");
         let mut one = join(&pool, schema);
         one.must("CALL p()");
         let asked = "SELECT IS_USED_LOCK('calls_past') <=> CONNECTION_ID()";

@@ -13,21 +13,14 @@ use wire::packet::HEADER_LEN;
 
 /// Outcome of a login with the servers' own command line: `Ok`, or the error's number.
 fn logs_in(address: &Address, user: &str, more: &[String]) -> Option<Result<(), String>> {
-    let output = Program::new("mariadb")
-        .args(["--no-defaults", "--protocol=tcp", "-h127.0.0.1", "-N"])
-        .args([
-            "-P",
-            &port_of(address),
-            "-u",
-            user,
-            "-papp",
-            "-e",
-            "SELECT 1",
-        ])
-        .args(more)
-        .stdin(Stdio::null())
-        .output();
-    let output = output.ok()?;
+    let port = port_of(address);
+    let line = format!("--no-defaults --protocol=tcp -h127.0.0.1 -N -P {port} -u {user} -papp");
+    let mut command = Program::new("mariadb");
+    command
+        .args(words(&line))
+        .args(["-e", "SELECT 1"])
+        .args(more);
+    let output = command.stdin(Stdio::null()).output().ok()?;
     if output.status.success() {
         return Some(Ok(()));
     }
@@ -39,13 +32,9 @@ fn logs_in(address: &Address, user: &str, more: &[String]) -> Option<Result<(), 
 
 /// The options that show this certificate.
 fn shown((cert, key): &(PathBuf, PathBuf)) -> Vec<String> {
-    let (cert, key) = (cert.display(), key.display());
-    [
-        "--ssl".to_owned(),
-        format!("--ssl-cert={cert}"),
-        format!("--ssl-key={key}"),
-    ]
-    .to_vec()
+    let files = [("cert", cert), ("key", key)];
+    let files = files.map(|(what, path)| format!("--ssl-{what}={}", path.display()));
+    [&["--ssl".to_owned()][..], &files].concat()
 }
 
 /// Each account with each certificate, on the server itself and through the pool.
@@ -85,17 +74,13 @@ fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
     let by = |authority: &Authority, name, valid, file: &str| {
         shown(&authority.sign(name, &[], valid).put(folder, file))
     };
+    let foreign = Authority::new("the authority");
     let ways = [
         vec!["--skip-ssl".to_owned()],
         vec!["--ssl".to_owned()],
         by(&authority, "right", Valid::Now, "right"),
         by(&authority, "wrong", Valid::Now, "wrong"),
-        by(
-            &Authority::new("the authority"),
-            "right",
-            Valid::Now,
-            "foreign",
-        ),
+        by(&foreign, "right", Valid::Now, "foreign"),
         by(&authority, "right", Valid::Expired, "expired"),
     ];
     for [name, ..] in accounts {
@@ -109,11 +94,8 @@ fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
                 Err(why) if why != "1045" => Err("TLS"),
                 other => other.as_ref().map_or(Err("denied"), |()| Ok(())),
             };
-            assert_eq!(
-                kind(&through),
-                kind(&own),
-                "{name} {way:?}: {own:?} {through:?}"
-            );
+            let case = format!("{name} {way:?}: {own:?} {through:?}");
+            assert_eq!(kind(&through), kind(&own), "{case}");
         }
     }
     // The audit trail names the certificate of who is let in, and of who is not.
@@ -220,8 +202,11 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
     // Only the half of it: the key does not fit.
     let new = renew();
     let _ = put(folder, "pool.pem", &new.cert);
-    let line = pool.wait_for("event=certificates-kept").unwrap();
-    says(&line, "not the key of the first certificate");
+    logs(
+        &pool,
+        "event=certificates-kept",
+        "not the key of the first certificate",
+    );
     assert_eq!(certificate_of(&pool.address), old);
     let _ = put(folder, "pool.key", &new.key);
     pool.wait_for("event=certificates-read").unwrap();
@@ -235,8 +220,7 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
     let read = pool.said().matches("event=certificates-read").count();
     assert_eq!(read, 1, "nothing has changed");
     let _ = put(folder, "pool.pem", "no PEM at all\n");
-    let line = pool.wait_for("no certificate in it").unwrap();
-    assert!(line.contains("event=certificates-kept"), "{line}");
+    logs(&pool, "no certificate in it", "event=certificates-kept");
     assert_eq!(certificate_of(&pool.address), shown);
     assert_eq!(login(&pool.address, &secured).value("SELECT 2"), "2");
     assert_eq!(first.value("SELECT 3"), "3");
@@ -279,14 +263,12 @@ fn statements_of_load_run_under_tls_through_the_pool() {
         let (cert, key) = (cert.display(), key.display());
         format!("{checked} --tls-cert {cert} --tls-key {key}")
     };
-    let ran = load("app", "oltp_read_write prepare --tables 2", &checked);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    load("app", "oltp_read_write prepare --tables 2", &checked).ends(0);
     let runs = "oltp_read_write run --tables 2 --connections 16 --events 160 --time 0";
     let own = with(&own);
     for (user, more) in [("app", &checked), ("app", &own), ("shown", &own)] {
         for mode in ["disable", "auto"] {
-            let ran = load(user, runs, &format!("{more} --db-ps-mode {mode}"));
-            assert_eq!(ran.status.code(), Some(0), "{user} {more}: {ran:?}");
+            let ran = load(user, runs, &format!("{more} --db-ps-mode {mode}")).ends(0);
             says(&ran.stderr, "connects: 16 ok, 0 failed");
             says(&ran.stderr, ", 0 failed, ");
         }
@@ -298,8 +280,7 @@ fn statements_of_load_run_under_tls_through_the_pool() {
         ("app", &unknown, "not signed by an authority"),
         ("shown", &foreign, ""),
     ] {
-        let ran = load(user, runs, more);
-        assert_eq!(ran.status.code(), Some(1), "{user} {more}: {ran:?}");
+        let ran = load(user, runs, more).ends(1);
         says(&ran.stderr, reason);
     }
 }

@@ -91,9 +91,7 @@ impl Pair {
             let rows = admin.rows(&format!("SHOW {word} STATUS")).texts();
             (rows[0].iter()).any(|value| value.contains("has read all relay log"))
         };
-        while !applied(&mut admin) {
-            std::thread::yield_now();
-        }
+        wait_while(|| !applied(&mut admin));
         admin.must(&format!("STOP {word}"));
         admin.must(&format!("RESET {word} ALL"));
         admin.must("SET GLOBAL read_only=0");
@@ -150,9 +148,7 @@ pub(crate) fn follow(source: &Real, replica: &Real) {
     let mut admin = source.admin();
     let before = admin.value(NEWEST_REPLICA);
     replica.execute(&[&change, &format!("START {word}")]);
-    while admin.value(NEWEST_REPLICA) == before {
-        std::thread::yield_now();
-    }
+    wait_while(|| admin.value(NEWEST_REPLICA) == before);
 }
 
 /// The pairs of both products, one after the other.
@@ -232,8 +228,7 @@ fn a_transaction_that_a_failed_statement_has_committed_is_not_said_to_have_no_ef
             "LOCK TABLES nowhere READ",
         ] {
             let mut client = login(&pool.address, &bank());
-            client.must("BEGIN");
-            client.must("INSERT INTO ledger (tag) VALUES ('committed')");
+            client.script("BEGIN; INSERT INTO ledger (tag) VALUES ('committed')");
             let failure = client.failure(failing);
             assert!(matches!(failure.code, 1050 | 1051 | 1146), "{failure}");
             let next = client.failure("INSERT INTO ledger (tag) VALUES ('again')");
@@ -265,9 +260,7 @@ fn a_pinned_client_is_closed_when_its_server_is_left() {
             let running = "SELECT COUNT(*) FROM information_schema.processlist \
                            WHERE info LIKE 'SELECT SLEEP(600)%'";
             let mut admin = pair.one.admin();
-            while admin.value(running) == "0" {
-                std::thread::yield_now();
-            }
+            wait_while(|| admin.value(running) == "0");
             pair.one.kill9();
             heard.join().unwrap()
         });
@@ -308,8 +301,7 @@ fn a_switchover_is_without_an_error() {
         }
         idle.execute(prepared.id, &[], false).unwrap();
         assert!(pinned.query("SELECT 1").is_err(), "its lock is gone");
-        deferred.must("INSERT INTO ledger (tag) VALUES ('deferred')");
-        deferred.must("COMMIT");
+        deferred.script("INSERT INTO ledger (tag) VALUES ('deferred'); COMMIT");
         let found = "SELECT COUNT(*) FROM bank.ledger WHERE tag IN ('prepared7', 'deferred')";
         assert_eq!(pair.two.admin().value(found), "2");
         assert_eq!(pair.one.admin().value("SELECT @@global.read_only"), "1");
@@ -334,9 +326,7 @@ fn a_switchover_holds_nothing_until_the_new_writer_has_what_is_there() {
             let waiting = "SELECT COUNT(*) FROM information_schema.processlist \
                            WHERE info LIKE 'SELECT %GTID_%'";
             let mut admin = pair.two.admin();
-            while admin.value(&format!("{waiting} AND id <> CONNECTION_ID()")) == "0" {
-                std::thread::yield_now();
-            }
+            wait_while(|| admin.value(&format!("{waiting} AND id <> CONNECTION_ID()")) == "0");
             client.must("INSERT INTO ledger (tag) VALUES ('meanwhile')");
             admin.must(&format!("START {word} SQL_THREAD"));
             switches.join().unwrap();

@@ -82,8 +82,7 @@ fn zstd_replies_are_those_of_the_server_itself() {
 
 #[test]
 fn what_is_long_travels_packed_in_both_directions() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut client = login(&way, &app().with(cap::COMPRESS));
     assert_eq!(client.value("SELECT 1"), "1");
     assert_eq!(
@@ -112,8 +111,7 @@ fn raw_frame(seq: u8, unpacked: u32, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_frame_that_is_none_ends_its_client_with_a_reason() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let noise = [0x78, 0x9C, 1, 2, 3, 4, 5, 6];
     let ping = [1, 0, 0, 0, 0x0E];
     for (frame, code, words) in [
@@ -141,8 +139,7 @@ fn a_frame_that_is_none_ends_its_client_with_a_reason() {
 
 #[test]
 fn frames_may_come_byte_by_byte_and_several_commands_in_one() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut client = login(&way, &app().with(cap::COMPRESS));
     for byte in raw_frame(0, 0, &[1, 0, 0, 0, 0x0E]) {
         client.send_unframed(&[byte]).unwrap();

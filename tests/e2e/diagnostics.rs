@@ -108,8 +108,7 @@ fn a_backend_that_makes_room_is_asked_first_for_a_client_that_waits() {
         let account = app().schema("asks_room");
         let [mut holds, mut asks] = [(); 2].map(|()| login(&pool.address, &account));
         let mut schemaless = login(&pool.address, &app());
-        holds.must("CREATE TABLE t (id INT PRIMARY KEY)");
-        holds.must("INSERT INTO t VALUES (1), (2), (3)");
+        holds.script("CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)");
         holds.must(HOLD);
         let texts: [(Command, &[u8]); 2] = [
             (

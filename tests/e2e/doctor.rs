@@ -48,15 +48,12 @@ fn a_servers_limit_is_found_set_and_set_back() {
     assert!(answer["connections_possible"]["onramp"].as_u64() > Some(77));
     let check = &answer["checks"][0];
     for key in ["name", "status", "have", "need", "why", "remedy"] {
-        assert!(
-            !check[key].is_object() && check.get(key).is_some(),
-            "{key}: {check}"
-        );
+        assert!(!check[key].is_object(), "{key}: {check}");
+        assert!(check.get(key).is_some(), "{key}: {check}");
     }
     // For 300 straight to the server nothing but its own variables is short.
     let wanted = direct_for_300(&target);
-    let short = doctor(&wanted);
-    assert_eq!(short.status.code(), Some(1), "{short:?}");
+    let short = doctor(&wanted).ends(1);
     says(&short.stdout, "SET GLOBAL max_connections = 300");
     let record = server.folder().join("undo.json");
     let record = ["--record", record.to_str().unwrap(), "--yes"];
@@ -82,8 +79,7 @@ fn nothing_is_set_when_nobody_can_be_asked() {
     let record = server.folder().join("undo.json");
     let record = record.to_str().unwrap();
     let options = direct_for_300(&target);
-    let ran = doctor(&[&options[..], &["--apply", "--record", record]].concat());
-    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let ran = doctor(&[&options[..], &["--apply", "--record", record]].concat()).ends(2);
     assert!(ran.stderr.contains("--yes"), "{ran:?}");
     assert_eq!(max_connections(&server), "77");
 }
@@ -117,8 +113,7 @@ fn it_says_which_servers_limits_it_reads() {
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(answer["server_pid"].is_null(), "{answer}");
     assert!(answer["servers"].as_array().unwrap().len() >= 2, "{answer}");
-    let ran = doctor(&["--server-pid", "4194304"]);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    doctor(&["--server-pid", "4194304"]).ends(1);
 }
 
 /// The check of this name.
@@ -150,22 +145,18 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mariadb() {
     let record = server.folder().join("undo.json");
     let wanted = direct_for_300(&target);
     let to = ["--apply", "--yes", "--record", record.to_str().unwrap()];
-    let ran = doctor(&[&wanted[..], &to[..]].concat());
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = doctor(&[&wanted[..], &to[..]].concat()).ends(1);
     let line = "could not set GLOBAL max_connections: error 1227";
     let line = ran.stdout.lines().find(|said| said.starts_with(line));
-    assert!(
-        line.is_some_and(|line| line.contains("CONNECTION ADMIN privilege")),
-        "{ran:?}"
-    );
+    let is_named = line.is_some_and(|line| line.contains("CONNECTION ADMIN privilege"));
+    assert!(is_named, "{ran:?}");
     assert_eq!(max_connections(&server), "77");
     // Settings of the kernel may have been set besides.
     if record.exists() {
         let undone = doctor(&[&["--undo"][..], &to[1..]].concat());
         assert!(undone.status.success(), "{undone:?}");
     }
-    let wrong = doctor(&["--target", &format!("mysql://poor:y@/?socket={socket}")]);
-    assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
+    let wrong = doctor(&["--target", &format!("mysql://poor:y@/?socket={socket}")]).ends(1);
     assert!(wrong.stdout.contains("error 1045"), "{wrong:?}");
 }
 
@@ -199,8 +190,7 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mysql() {
 #[test]
 fn pool_and_load_refuse_in_the_doctors_words() {
     let refused = |arguments: &[&str], check: &str| {
-        let ran = run(binary(), arguments, LIMIT);
-        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        let ran = run(binary(), arguments, LIMIT).ends(1);
         let start = format!("onramp {}: refused: {check}: have ", arguments[0]);
         assert!(ran.stderr.starts_with(&start), "{ran:?}");
         ran.stderr

@@ -154,10 +154,8 @@ fn who_holds_a_table_or_a_name_is_found_and_ended() {
         let mut console = admin(&place);
         let of = || login(&pool.address, &app().schema("drill_locks"));
         let (mut holder, mut alters, mut reads, mut asks) = (of(), of(), of(), of());
-        holder.must("CREATE TABLE held (id INT PRIMARY KEY) ENGINE=InnoDB");
-        holder.must("BEGIN");
-        holder.must("SELECT * FROM held");
-        holder.must("SELECT GET_LOCK('nightly', 0)");
+        holder.script("CREATE TABLE held (id INT PRIMARY KEY) ENGINE=InnoDB; BEGIN");
+        holder.script("SELECT * FROM held; SELECT GET_LOCK('nightly', 0)");
         send(&mut alters, "ALTER TABLE held ADD v INT");
         let [holds, alter, read, ask] = [&holder, &alters, &reads, &asks].map(id);
         let first =
@@ -205,9 +203,7 @@ fn locks_that_mysql_does_not_keep_are_said_not_to_be_told() {
         let mut console = admin(&place);
         let of = || login(&pool.address, &app().schema("drill_untold"));
         let (mut holder, mut alters) = (of(), of());
-        holder.must("CREATE TABLE held (id INT PRIMARY KEY)");
-        holder.must("BEGIN");
-        holder.must("SELECT * FROM held");
+        holder.script("CREATE TABLE held (id INT PRIMARY KEY); BEGIN; SELECT * FROM held");
         send(&mut alters, "ALTER TABLE held ADD v INT");
         let untold: &[&str] = &["metadata", "(mdl instrument off)", &id(&alters), "NULL"];
         let question = "SELECT kind, locked, id, blocked_by FROM locks";
@@ -280,8 +276,11 @@ fn the_page_alone_names_the_culprit_of_each_drill() {
         let thread = first_row(&mut console, &question).remove(0);
         real.admin().must(&format!("KILL {thread}"));
         // The log tells of it, with the number to look for.
-        let line = pool.wait_for("event=backend-lost").unwrap();
-        says(&line, &format!("id={} account=\"small\"", id(&lost)));
+        logs(
+            &pool,
+            "event=backend-lost",
+            &format!("id={} account=\"small\"", id(&lost)),
+        );
         holds.must(HOLD);
         (0..20).for_each(|_| drop(bad.failure("SELECT 'x' FROM nowhere.at_all")));
         assert!(hoard(&mut grows, 1).is_none());

@@ -35,8 +35,7 @@ fn both_ways((real, way): (&Real, &Address), arguments: &[&str], input: &str) ->
 /// Its library takes an error with a number of its own range for a packet that it cannot read.
 #[test]
 fn the_mariadb_command_line_shows_the_pools_own_errors() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (real, way) = or_return!(shared(1));
     let port = port_of(&way);
     let sleep = "SELECT SLEEP(60) FROM (SELECT 'to be lost') AS why";
     let asked = move || mariadb(&port, &["-uapp", "-papp", "-e", sleep], "");
@@ -123,8 +122,7 @@ fn pymysql_works() {
 /// MariaDB's library answers a change of user with the nonce of the greeting, whatever it is sent.
 #[test]
 fn mariadbs_library_changes_its_user() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (real, way) = or_return!(shared(1));
     let tell = |port: String| {
         let mut command = Command::new("python3");
         command.arg("-").arg(port);

@@ -8,8 +8,8 @@
 //! skipped here by name, with its reason. `ONRAMP_DRIVERS_MYSQL=1` does it all on MySQL too.
 
 use crate::world::*;
-use std::io::{BufRead, BufReader, Lines, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 /// Sixteen workers and a few more connections share these.
@@ -19,51 +19,12 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs a program; gives its output.
 fn run(program: &Path, address: &Address, schema: &str, is_tls: bool) -> String {
-    let Address::Tcp(address) = address else {
-        panic!("{address} has no port");
-    };
-    let mut command = Command::new(program);
-    if is_tls {
-        command.env("DRIVER_TLS", "1");
-    }
-    let mut child = command
-        .args([&address.port().to_string(), schema])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-    let (mut out, mut said) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let said = std::thread::spawn(move || {
-        let mut text = String::new();
-        said.read_to_string(&mut text).map(|_| text)
-    });
-    let facts = std::thread::spawn(move || {
-        let mut text = String::new();
-        out.read_to_string(&mut text).map(|_| text)
-    });
-    let ended = wait(&mut child);
-    let (facts, said) = (
-        facts.join().unwrap().unwrap(),
-        said.join().unwrap().unwrap(),
-    );
-    assert_eq!(ended, Some(0), "{}:\n{facts}{said}", program.display());
-    assert!(facts.ends_with("done\n"), "{facts}{said}");
-    facts
-}
-
-/// The program's exit code; `None` where it took too long, or was ended by a signal.
-fn wait(child: &mut Child) -> Option<i32> {
-    let started = Instant::now();
-    while started.elapsed() < LIMIT {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    None
+    let how = if is_tls { &["DRIVER_TLS=1"][..] } else { &[] };
+    let line = [program.to_str().unwrap(), &port_of(address), schema];
+    let ran = testkit::onramp::run(Path::new("env"), &[how, &line].concat(), LIMIT);
+    let is_done = ran.status.success() && ran.stdout.ends_with("done");
+    assert!(is_done, "{}: {ran:?}", program.display());
+    ran.stdout
 }
 
 /// One driver on both ways to one server.
@@ -157,43 +118,40 @@ struct End {
     is_tls: bool,
 }
 
-const IDLE: End = End {
-    name: "`wait_timeout`",
-    before: "SET wait_timeout = 1",
-    cause: Cause::Time,
-    is_tls: false,
-};
-const IDLE_TLS: End = End {
-    name: "`wait_timeout`, over TLS",
-    is_tls: true,
-    ..IDLE
-};
-const IDLE_OPEN: End = End {
-    name: "`wait_timeout`, in a transaction",
-    before: "BEGIN;SELECT 1;SET wait_timeout = 1",
-    ..IDLE
-};
-const IDLE_TRANSACTION: End = End {
-    name: "`idle_transaction_timeout`",
-    before: "BEGIN;SELECT 1;SET idle_transaction_timeout = 1",
-    ..IDLE
-};
-const KILLED: End = End {
-    name: "KILL of an idle client",
-    before: "",
-    cause: Cause::Kill,
-    is_tls: false,
-};
-const KILLED_TLS: End = End {
-    name: "KILL of an idle client, over TLS",
-    is_tls: true,
-    ..KILLED
-};
-const KILLED_AT_WORK: End = End {
-    name: "KILL while a statement runs",
-    cause: Cause::KillAtWork,
-    ..KILLED
-};
+impl End {
+    const fn new(name: &'static str, before: &'static str, cause: Cause) -> End {
+        End {
+            name,
+            before,
+            cause,
+            is_tls: false,
+        }
+    }
+
+    const fn over_tls(self, name: &'static str) -> End {
+        End {
+            name,
+            is_tls: true,
+            ..self
+        }
+    }
+}
+
+const IDLE: End = End::new("`wait_timeout`", "SET wait_timeout = 1", Cause::Time);
+const IDLE_TLS: End = IDLE.over_tls("`wait_timeout`, over TLS");
+const IDLE_OPEN: End = End::new(
+    "`wait_timeout`, in a transaction",
+    "BEGIN;SELECT 1;SET wait_timeout = 1",
+    Cause::Time,
+);
+const IDLE_TRANSACTION: End = End::new(
+    "`idle_transaction_timeout`",
+    "BEGIN;SELECT 1;SET idle_transaction_timeout = 1",
+    Cause::Time,
+);
+const KILLED: End = End::new("KILL of an idle client", "", Cause::Kill);
+const KILLED_TLS: End = KILLED.over_tls("KILL of an idle client, over TLS");
+const KILLED_AT_WORK: End = End::new("KILL while a statement runs", "", Cause::KillAtWork);
 
 /// Ends by the pool's own limits: their names, settings, what is done in the session before, and
 /// true where a statement runs.
@@ -239,7 +197,7 @@ const STARTS_MAX: usize = 5;
 struct Hearer {
     driver: &'static str,
     port: u16,
-    child: Child,
+    child: Ended,
     input: ChildStdin,
     said: Lines<BufReader<ChildStdout>>,
     /// Its CONNECTION_ID().
@@ -267,15 +225,12 @@ impl Hearer {
         statement: &str,
     ) -> Option<Hearer> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/drivers");
-        let Address::Tcp(place) = address else {
-            panic!("{address} has no port");
-        };
         let mut command = Command::new(folder.join(driver).join("ends"));
         if is_tls {
             command.env("DRIVER_TLS", "1");
         }
         let mut child = command
-            .args([&place.port().to_string(), schema, before, statement])
+            .args([&port_of(address), schema, before, statement])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -283,13 +238,11 @@ impl Hearer {
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let mut said = BufReader::new(output).lines();
-        let Some(Ok(id)) = said.next() else {
-            let _ = wait(&mut child);
-            return None;
-        };
+        let child = Ended(child);
+        let id = said.next()?.ok()?;
         Some(Hearer {
             driver,
-            port: place.port(),
+            port: tcp(address).port(),
             child,
             input,
             said,
@@ -304,13 +257,12 @@ impl Hearer {
 
     /// Waits until its connection has ended.
     fn await_end(&self) {
-        until(self.driver, || !is_connected(self.child.id(), self.port));
+        until(self.driver, || !is_connected(self.child.0.id(), self.port));
     }
 
     /// The driver's word about its statement.
     fn heard(mut self) -> String {
         let heard = self.said.next().map_or_else(String::new, Result::unwrap);
-        let _ = wait(&mut self.child);
         assert!(!heard.is_empty(), "{}", self.driver);
         heard
     }

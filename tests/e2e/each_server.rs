@@ -138,9 +138,7 @@ fn each_server_has_its_own_tls() {
             let running = "SELECT COUNT(*) FROM information_schema.processlist \
                            WHERE info LIKE 'SELECT SLEEP(600)%'";
             let mut admin = scene.pair.two.admin();
-            while admin.value(running) == "0" {
-                std::thread::yield_now();
-            }
+            wait_while(|| admin.value(running) == "0");
             login(&pool.address, &bank()).must(&format!("KILL QUERY {id}"));
             sleeps.join().unwrap().unwrap();
         });

@@ -51,9 +51,7 @@ fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
         for number in 0..20 {
             let asked = format!("SELECT {number} + 1 AS n_{number}");
             assert_eq!(quick.value(&asked), (number + 1).to_string());
-            quick.must("BEGIN");
-            quick.must("DO 1");
-            quick.must("COMMIT");
+            quick.script("BEGIN; DO 1; COMMIT");
         }
         drop(keepers);
     }
@@ -81,9 +79,7 @@ fn clients_that_keep_backends_leave_a_reserve_in_every_group() {
                 assert_eq!(rows, 1);
             }
             for client in &mut others {
-                client.must("BEGIN");
-                client.must("DO 1");
-                client.must("COMMIT");
+                client.script("BEGIN; DO 1; COMMIT");
             }
         }
         drop(keepers);

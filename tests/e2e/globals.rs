@@ -205,8 +205,7 @@ fn backends_of_before_and_after_serve_both() {
                 new.must("COMMIT");
             }
             holder.must("ROLLBACK");
-            new.must("SELECT 1");
-            new.must("COMMIT");
+            new.script("SELECT 1; COMMIT");
         }
     });
 }

@@ -11,8 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use testkit::client::ANSWER_MAX;
 use wire::auth::{Credential, native};
-use wire::client_login::{self};
-use wire::client_login::{ClientLogin, Progress};
+use wire::client_login::{self, ClientLogin, Progress};
 
 /// First words that a connection hears: the greeting, or the words of an error.
 fn knock_with(pool: &Address, last: u8, header: &[u8]) -> Result<TcpStream, String> {
@@ -41,16 +40,12 @@ fn refused(knocked: Result<TcpStream, String>, setting: &str) {
     assert!(why.contains(setting), "{why}");
 }
 
-fn pool_of(extra: &str) -> Option<(&'static Real, Pool)> {
-    pooled(server).map(|real| (real, fresh_pool(real, extra)))
-}
-
 #[test]
 fn an_address_has_as_many_connections_as_it_may() {
     let extra = "groups = 4\nbackends_max = 32\nclients_per_address_max = 5\n\
                  clients_per_network_max = 8\n\
                  unlimited_networks = [\"127.0.1.0/24\", \"127.0.0.9\"]";
-    let (_, pool) = or_return!(pool_of(extra));
+    let (_, pool) = or_return!(shared_pool(extra));
     let address = &pool.address;
     // The kernel deals them to all groups: what counts is the sum.
     let mut first: Vec<TcpStream> = (0..5).map(|_| knock(address, 2).unwrap()).collect();
@@ -78,7 +73,7 @@ fn an_address_has_as_many_connections_as_it_may() {
 #[test]
 fn as_many_logins_begin_in_a_second_as_may() {
     let extra = "groups = 2\nlogins_per_s_per_address_max = 1";
-    let (_, pool) = or_return!(pool_of(extra));
+    let (_, pool) = or_return!(shared_pool(extra));
     let mut refusals = 0;
     // However slow the machine is, two of so many come within a second.
     let tried = (0..10_000).find_map(|_| knock(&pool.address, 2).err());
@@ -98,7 +93,7 @@ fn as_many_logins_begin_in_a_second_as_may() {
 fn behind_a_proxy_the_headers_address_counts() {
     let extra = "groups = 2\nclients_per_address_max = 2\n\
                  proxy_protocol_networks = [\"127.0.0.1\"]";
-    let (_, pool) = or_return!(pool_of(extra));
+    let (_, pool) = or_return!(shared_pool(extra));
     let from = |header: &str| knock_with(&pool.address, 1, header.as_bytes());
     let one = "PROXY TCP4 192.0.2.1 192.0.2.9 4660 3306\r\n";
     // The same address, in the form that it has behind a listener of IPv6.
@@ -205,16 +200,13 @@ fn low_port() -> u16 {
 }
 
 /// A folder of the test's own, and a file with a pool's settings in it.
-fn own_file(real: &Real, name: &str, extra: &str) -> (PathBuf, PathBuf) {
-    let folder = std::env::temp_dir().join(format!("onramp-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir(&folder).unwrap();
-    set_mode(&folder, 0o755);
-    let file = folder.join("pool.toml");
+fn own_file(real: &Real, name: &str, extra: &str) -> (Folder, PathBuf) {
+    let folder = Folder::new(name);
+    set_mode(&folder.0, 0o755);
     // The server's socket is not for everybody.
     let backend = testkit::onramp::loopback(real.port());
-    std::fs::write(&file, config(&backend, extra)).unwrap();
-    (folder, file)
+    let file = folder.put("pool.toml", &config(&backend, extra));
+    (folder, file.into())
 }
 
 fn set_mode(path: &Path, mode: u32) {
@@ -232,7 +224,7 @@ fn privileges_are_given_up_once_the_pool_listens() {
         return skip("it is about a pool that root starts");
     }
     let extra = format!("groups = 2\nbackends_max = 4\n{}", run_as_nobody());
-    let (folder, file) = own_file(real, "nobody", &extra);
+    let (_folder, file) = own_file(real, "nobody", &extra);
     set_mode(&file, 0o644);
     let port = low_port();
     let listen = format!("127.0.0.1:{port}");
@@ -256,8 +248,6 @@ fn privileges_are_given_up_once_the_pool_listens() {
     is_nobody(new.pid());
     assert_eq!(client.value("SELECT @a"), "kept");
     assert_eq!(login(&new.address, &app()).value("SELECT 1"), "1");
-    drop(new);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -284,20 +274,19 @@ fn what_the_user_cannot_have_later_is_said_at_start() {
     assert_eq!(client.value("SELECT 1"), "1");
     drop(pool);
     // Where replies cannot be stored, it does not start.
-    let spool = folder.join("spool");
+    let spool = folder.0.join("spool");
     std::fs::create_dir(&spool).unwrap();
     set_mode(&spool, 0o700);
     let extra = format!("{extra}\nspool_folder = \"{}\"", spool.display());
     let backend = testkit::onramp::loopback(real.port());
-    std::fs::write(&file, config(&backend, &extra)).unwrap();
+    folder.put("pool.toml", &config(&backend, &extra));
     let why = Pool::start(binary(), &arguments).unwrap_err();
     assert!(why.contains("run_as_user) can write no file in"), "{why}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn a_pool_that_stays_root_says_so() {
-    let (_, pool) = or_return!(pool_of("groups = 1\nbackends_max = 2"));
+    let (_, pool) = or_return!(shared_pool("groups = 1\nbackends_max = 2"));
     let warned = pool.said().contains("the pool runs as root");
     assert_eq!(warned, is_root(), "{}", pool.said());
 }
@@ -314,17 +303,13 @@ fn the_memory_of_the_pool_is_for_nobody_else() {
         return skip("it is about a pool that root starts");
     }
     for (core_dumps, owner) in [(false, 0), (true, 65534)] {
-        let extra = format!(
-            "groups = 1\nbackends_max = 2\ncore_dumps = {core_dumps}\n\
-             run_as_user = \"{NOBODY}\"\nrun_as_group = \"{NOBODY}\""
-        );
-        let (folder, file) = own_file(real, &format!("dumps-{core_dumps}"), &extra);
+        let top = "groups = 1\nbackends_max = 2\ncore_dumps =";
+        let extra = format!("{top} {core_dumps}\n{}", run_as_nobody());
+        let (_folder, file) = own_file(real, &format!("dumps-{core_dumps}"), &extra);
         set_mode(&file, 0o644);
         let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
         pool.wait_for("from now on").unwrap();
         assert_eq!(owner_of_memory(pool.pid()), owner);
-        drop(pool);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
 
@@ -352,12 +337,8 @@ fn count_in_memory(pid: u32, needle: &[u8]) -> Option<usize> {
             let windows = part[..len].windows(needle.len());
             found += windows.filter(|window| *window == needle).count();
             // One may lie across the end.
-            let step = if at + len as u64 == end {
-                len
-            } else {
-                len - needle.len()
-            };
-            at += step as u64;
+            let is_last = at + len as u64 == end;
+            at += (if is_last { len } else { len - needle.len() }) as u64;
         }
     }
     Some(found)

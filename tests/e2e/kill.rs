@@ -24,8 +24,7 @@ fn await_running(real: &Real, part: &str, count: &str) {
 /// Columns whose length follows from the value: a story cannot compare them.
 #[test]
 fn a_client_finds_its_own_number_on_any_backend() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut clients: Vec<Client> = (0..3).map(|_| login(&way, &app())).collect();
     for sql in [
         "SELECT 1, CONNECTION_ID() DIV 1 AS d FROM DUAL",
@@ -43,8 +42,7 @@ fn a_client_finds_its_own_number_on_any_backend() {
 
 #[test]
 fn a_statement_that_runs_is_interrupted_and_nothing_else() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (real, way) = or_return!(shared(2));
     let clients: Vec<Client> = (0..4).map(|_| login(&way, &app())).collect();
     let [mut victim, mut bystander, mut waits, mut killer] = clients.try_into().unwrap();
     let id = greeted(&victim);
@@ -72,8 +70,7 @@ fn a_statement_that_runs_is_interrupted_and_nothing_else() {
 /// A statement that waits for a backend was not executed, and its client hears so at once.
 #[test]
 fn a_statement_that_waits_is_interrupted_before_it_runs() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (real, way) = or_return!(shared(1));
     let clients: Vec<Client> = (0..3).map(|_| login(&way, &app().schema("shop"))).collect();
     let [mut runs, mut waits, mut killer] = clients.try_into().unwrap();
     runs.must("CREATE OR REPLACE TABLE waited (v INT)");
@@ -95,8 +92,7 @@ fn is_gone(client: &mut Client) -> bool {
 
 #[test]
 fn a_connection_is_ended_with_everything_that_it_held() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 3);
+    let (real, way) = or_return!(shared(3));
     let mut killer = login(&way, &app().schema("shop"));
     killer.must("CREATE OR REPLACE TABLE held (v INT) ENGINE=InnoDB");
     let hold = |sql: &[&str]| {
@@ -132,8 +128,7 @@ fn a_connection_is_ended_with_everything_that_it_held() {
 
 #[test]
 fn a_kill_of_ones_own_ends_as_on_a_server() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let mut client = login(&way, &app());
     let id = greeted(&client);
     for sql in [&format!("KILL QUERY {id}"), "KILL QUERY CONNECTION_ID()"] {
@@ -146,8 +141,7 @@ fn a_kill_of_ones_own_ends_as_on_a_server() {
 
 #[test]
 fn a_kill_reaches_the_accounts_own_clients_only() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 3);
+    let (real, way) = or_return!(shared(3));
     let mut client = login(&way, &app());
     let small = Account::new("small", "small");
     let (mut mine, mut mine_too) = (login(&way, &small), login(&way, &small));
@@ -180,8 +174,7 @@ fn a_kill_reaches_the_accounts_own_clients_only() {
 /// Clients of different groups, each way.
 #[test]
 fn a_kill_crosses_the_groups() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "groups = 4\nbackends_max = 8");
+    let (real, pool) = or_return!(shared_pool("groups = 4\nbackends_max = 8"));
     let mut clients: Vec<Client> = (0..24).map(|_| login(&pool.address, &app())).collect();
     let groups: std::collections::HashSet<u32> = clients.iter().map(|c| greeted(c) % 4).collect();
     assert!(groups.len() > 1, "the kernel deals clients over the groups");

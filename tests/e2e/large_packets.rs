@@ -51,8 +51,7 @@ fn rows_of_twenty_megabytes_go_both_ways() {
 
 #[test]
 fn statements_of_sixteen_megabytes_more_or_less_arrive_whole() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut client = login(&way, &app());
     let around = 16 * MIB - 2..16 * MIB + 2;
     for len in around.chain(32 * MIB - 2..32 * MIB) {
@@ -91,8 +90,7 @@ fn rows_around_sixteen_megabytes_end_where_they_end() {
 
 #[test]
 fn a_statement_above_the_servers_limit_is_refused() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut client = login(&way, &app());
     let mut sql = b"SELECT LENGTH('".to_vec();
     sql.resize(65 * MIB, b'x');
@@ -138,8 +136,7 @@ fn a_statement_is_as_long_as_the_server_takes_it() {
 /// sockets' buffers fill up.
 #[test]
 fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     for with in [0, cap::COMPRESS, cap::SSL] {
         let mut slow = login(&way, &app().schema("shop").with(with));
         let sql = "SELECT seq, REPEAT(MD5(seq), 3), HEX(RANDOM_BYTES(1000)) FROM seq_1_to_20000";

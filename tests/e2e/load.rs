@@ -49,10 +49,15 @@ impl Place {
         run(binary(), &all, LIMIT)
     }
 
+    /// Runs it to an end with this status.
+    #[track_caller]
+    fn ends(&self, code: i32, words: &str) -> Ran {
+        self.load(words).ends(code)
+    }
+
     /// Makes one small table.
     fn prepare(&self) {
-        let ran = self.load("select prepare --table-size 100");
-        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        self.ends(0, "select prepare --table-size 100");
     }
 
     /// The schema by another way.
@@ -69,15 +74,13 @@ impl Place {
 fn tables_are_made_run_on_and_dropped() {
     let place = or_return!(Place::new("tables"));
     let sizes = "--tables 2 --table-size 500";
-    let ran = place.load(&format!("oltp_read_write prepare {sizes}"));
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    place.ends(0, &format!("oltp_read_write prepare {sizes}"));
     let mut admin = place.real.admin();
     let count = format!("SELECT COUNT(*) FROM {}.sbtest2", place.schema());
     assert_eq!(admin.value(&count), "500");
 
     let words = "oltp_read_write run --connections 4 --events 40 --time 0 --range-size 10";
-    let ran = place.load(&format!("{words} {sizes}"));
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let ran = place.ends(0, &format!("{words} {sizes}"));
     for part in [
         "sysbench 1.0.20 (using onramp ",
         "Number of threads: 4\n",
@@ -98,19 +101,13 @@ fn tables_are_made_run_on_and_dropped() {
     // A deadlock among four connections runs an event again; each ends once.
     let ignored = json["ignored_errors"].as_u64().unwrap();
     let reads = json["latencies"]["read"]["count"].as_u64().unwrap();
-    assert!(
-        reads >= 40 * 14 && (ignored > 0 || reads == 40 * 14),
-        "{json}"
-    );
+    let are_read = reads >= 40 * 14 && (ignored > 0 || reads == 40 * 14);
+    assert!(are_read, "{json}");
     assert_eq!(json["failed_statements"], 0);
-    assert!(
-        !ran.stderr.contains("app:app"),
-        "a password must not be printed"
-    );
-    assert!(!json.to_string().contains("app:app"));
+    let shown = format!("{} {json}", ran.stderr);
+    assert!(!shown.contains("app:app"), "a password must not be printed");
 
-    let ran = place.load(&format!("oltp_read_write cleanup {sizes}"));
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    place.ends(0, &format!("oltp_read_write cleanup {sizes}"));
     let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema";
     let left = admin.value(&format!("{tables} = '{}'", place.schema()));
     assert_eq!(left, "0");
@@ -119,8 +116,7 @@ fn tables_are_made_run_on_and_dropped() {
 #[test]
 fn errors_stand_by_number_in_the_servers_words() {
     let place = or_return!(Place::new("errors"));
-    let ran = place.load("select run --connections 2 --events 10 --time 0");
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = place.ends(1, "select run --connections 2 --events 10 --time 0");
     says(&ran.stderr, "onramp load: no event succeeded");
     let json = place.json();
     assert_eq!(json["failed_statements"], 10);
@@ -133,13 +129,13 @@ fn errors_stand_by_number_in_the_servers_words() {
     let words = format!("Table '{}.sbtest1' doesn't exist", place.schema());
     assert_eq!(error["message"], words);
     // BEGIN and ROLLBACK succeed around what fails.
-    let whole = place.load("oltp_read_write run --connections 2 --events 10 --time 0");
-    assert_eq!(whole.status.code(), Some(1), "{whole:?}");
-    says(&whole.stderr, "onramp load: no event succeeded");
-    says(
-        &ran.stderr,
-        &format!("error 1146 (42S02) x 10 while executing: {words}"),
+    let whole = place.ends(
+        1,
+        "oltp_read_write run --connections 2 --events 10 --time 0",
     );
+    says(&whole.stderr, "onramp load: no event succeeded");
+    let told = format!("error 1146 (42S02) x 10 while executing: {words}");
+    says(&ran.stderr, &told);
 }
 
 #[test]
@@ -152,8 +148,7 @@ fn a_run_that_cannot_be_has_status_1_and_says_why() {
         (nobody, 111, "ECONNREFUSED"),
     ];
     for (target, code, words) in cases {
-        let ran = place.load(&format!("select run --target {target} --connections 3"));
-        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        let ran = place.ends(1, &format!("select run --target {target} --connections 3"));
         says(&ran.stderr, "limit: 0 of 3 connections stand");
         let json = place.json();
         assert_eq!(json["connected"], 0);
@@ -168,18 +163,15 @@ fn thresholds_decide_the_status() {
     let place = or_return!(Place::new("thresholds"));
     place.prepare();
     let run = "select run --table-size 100 --connections 2 --events 50 --time 0";
-    let kept = place.load(&format!("{run} --fail-if errors>0 --fail-if p99>1m"));
-    assert_eq!(kept.status.code(), Some(0), "{kept:?}");
+    place.ends(0, &format!("{run} --fail-if errors>0 --fail-if p99>1m"));
     assert_eq!(place.json()["thresholds"][0]["crossed"], false);
-    let crossed = place.load(&format!("{run} --fail-if errors>0 --fail-if max<1m"));
-    assert_eq!(crossed.status.code(), Some(3), "{crossed:?}");
+    let crossed = place.ends(3, &format!("{run} --fail-if errors>0 --fail-if max<1m"));
     says(&crossed.stderr, "threshold kept: errors>0 (measured 0.000)");
     says(&crossed.stderr, "threshold CROSSED: max<1m (measured ");
     let thresholds = &place.json()["thresholds"];
     assert_eq!(thresholds[1]["rule"], "max<1m");
     assert_eq!(thresholds[1]["crossed"], true);
-    let wrong = place.load(&format!("{run} --fail-if speed>1"));
-    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    let wrong = place.ends(2, &format!("{run} --fail-if speed>1"));
     says(&wrong.stderr, "goodput");
 }
 
@@ -196,15 +188,14 @@ fn an_open_loop_is_written_everywhere() {
          --report-interval 1 --csv {csv} --html {html} --prometheus {address}"
     );
     let (ran, scraped) = std::thread::scope(|scope| {
-        let running = scope.spawn(|| place.load(&words));
+        let running = scope.spawn(|| place.ends(0, &words));
         let mut scraped = String::new();
-        while !running.is_finished() && counted(&scraped, "arrived") == 0 {
+        wait_while(|| {
             scraped = scrape(&address).unwrap_or_default();
-            std::thread::yield_now();
-        }
+            !running.is_finished() && counted(&scraped, "arrived") == 0
+        });
         (running.join().unwrap(), scraped)
     });
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert!(counted(&scraped, "arrived") > 0, "{scraped}");
     says(&scraped, "\nonramp_load_connected 20\n");
     says(&ran.stdout, "\nTarget transaction rate: 300/sec\n");
@@ -212,16 +203,11 @@ fn an_open_loop_is_written_everywhere() {
     let json = place.json();
     // The run may end late on a busy machine; events arrive until it does.
     let arrived = json["arrived_per_s"].as_f64().unwrap();
-    assert!(
-        (250.0..=301.0).contains(&arrived),
-        "300 a second: {arrived}"
-    );
+    assert!((250.0..=301.0).contains(&arrived), "{arrived} a second");
     assert_eq!((&json["shed"], &json["expired"]), (&0.into(), &0.into()));
     let rows = place.read("series.csv");
-    assert_eq!(
-        rows.lines().count(),
-        1 + json["series"].as_array().unwrap().len()
-    );
+    let seconds = json["series"].as_array().unwrap().len();
+    assert_eq!(rows.lines().count(), 1 + seconds);
     assert!(rows.starts_with("t_s,statements_per_s,"), "{rows}");
     let page = place.read("page.html");
     says(&page, "<polyline");
@@ -238,8 +224,8 @@ fn the_page_of_a_run_is_served_while_it_goes() {
     let words = format!(
         "select run --table-size 100 --connections 20 --think-time 10ms --time 3 --http {address}"
     );
-    let (ran, seen, page, metrics) = std::thread::scope(|scope| {
-        let running = scope.spawn(|| place.load(&words));
+    let (seen, page, metrics) = std::thread::scope(|scope| {
+        let running = scope.spawn(|| place.ends(0, &words));
         let (mut seen, mut page, mut metrics) = (serde_json::Value::Null, None, None);
         while !running.is_finished() && seen["series"].as_array().is_none_or(Vec::is_empty) {
             let live = fetch(&address, "/live.json").unwrap_or_default();
@@ -249,10 +235,9 @@ fn the_page_of_a_run_is_served_while_it_goes() {
             metrics = scrape(&address).or(metrics);
             std::thread::yield_now();
         }
-        let ran = running.join().unwrap();
-        (ran, seen, page.unwrap(), metrics.unwrap())
+        running.join().unwrap();
+        (seen, page.unwrap(), metrics.unwrap())
     });
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert_eq!(seen["is_ramp"], false, "{seen}");
     assert_eq!(seen["connected"], 20, "{seen}");
     assert!(seen["statements"].as_u64().unwrap() > 0, "{seen}");
@@ -282,8 +267,7 @@ fn a_terminal_shows_the_run() {
         binary().display(),
         place.target
     );
-    let ran = run(script, &["-qec", &command, "/dev/null"], LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let ran = run(script, &["-qec", &command, "/dev/null"], LIMIT).ends(0);
     let picture = ran.stdout.find(" statements/s ").unwrap();
     let report = ran.stdout.find("SQL statistics:").unwrap();
     let erased = ran.stdout.rfind("\x1b[17A\r\x1b[J").unwrap();
@@ -352,8 +336,7 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
     let line = format!("load statements run --target {target} --json {json} {bounds}");
     let line = words(&line);
     let statements = ["--statement", &times, "--statement", texts[1]];
-    let ran = run(binary(), &[&line[..], &statements].concat(), LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    run(binary(), &[&line[..], &statements].concat(), LIMIT).ends(0);
     let report = place.json();
     assert_eq!(report["failed_statements"], 0, "{report}");
     let ignored = report["ignored_errors"].as_u64().unwrap();
@@ -371,8 +354,7 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
 
     // One that fails has no latency, and the server's words come through.
     let statements = ["--statement", texts[0], "--statement", texts[2]];
-    let ran = run(binary(), &[&line[..], &statements].concat(), LIMIT);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    run(binary(), &[&line[..], &statements].concat(), LIMIT).ends(1);
     let report = place.json();
     let counts = [0, 1].map(|at| report["by_statement"][at]["count"].as_u64().unwrap());
     assert!(counts[0] > 0 && counts[1] == 0, "{report}");
@@ -386,15 +368,13 @@ fn several_hosts_are_loaded_in_turn() {
     place.prepare();
     let run = "select run --table-size 100 --connections 4 --events 20 --time 0 --target-hosts";
     let way = through(place.real, 2);
-    let both = place.load(&format!("{run} {}", *way));
-    assert_eq!(both.status.code(), Some(0), "{both:?}");
+    let both = place.ends(0, &format!("{run} {}", *way));
     says(&both.stderr, " and, in turn, 1 more in ");
     let json = place.json();
     assert_eq!(json["connected"], 4);
     assert_eq!(json["latencies"]["event"]["count"], 20);
     // Where one of them is nobody, his connections fail, and the others do all the work.
-    let half = place.load(&format!("{run} 127.0.0.1:{}", free_port()));
-    assert_eq!(half.status.code(), Some(0), "{half:?}");
+    place.ends(0, &format!("{run} 127.0.0.1:{}", free_port()));
     let json = place.json();
     assert_eq!(json["connected"], 2);
     assert_eq!(json["failed_connects"], 2);
@@ -411,17 +391,15 @@ fn storm(place: &Place, target: &str) {
         "select run --target {target} --table-size 100 --connections 3 --events 30 --time 0 \
          --give-up 300ms --prometheus {address}"
     );
-    let ran = std::thread::scope(|scope| {
-        let running = scope.spawn(|| place.load(&words));
-        let mut scraped = String::new();
-        while counted(&scraped, "gave_up") < 9 && !running.is_finished() {
-            scraped = scrape(&address).unwrap_or_default();
-            std::thread::yield_now();
-        }
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| place.ends(0, &words));
+        wait_while(|| {
+            let scraped = scrape(&address).unwrap_or_default();
+            counted(&scraped, "gave_up") < 9 && !running.is_finished()
+        });
         locker.must("UNLOCK TABLES");
         running.join().unwrap()
     });
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     let json = place.json();
     let gave_up = json["gave_up"].as_u64().unwrap();
     assert!(gave_up >= 6, "{json}");
@@ -432,10 +410,8 @@ fn storm(place: &Place, target: &str) {
     assert_eq!(json["in_time_ms"], 300.0);
     assert!(json["goodput_per_s"].as_f64().unwrap() > 0.0);
     let longest = json["latencies"]["event"]["max_ms"].as_f64().unwrap();
-    assert!(
-        longest >= 600.0,
-        "an event's clock runs through its repetitions: {longest}"
-    );
+    // An event's clock runs through its repetitions.
+    assert!(longest >= 600.0, "{longest}");
 }
 
 /// Both outputs closed, as by `2>&1 | head`.
@@ -446,9 +422,8 @@ fn a_run_whose_listener_has_gone_goes_on_to_its_end() {
     let json = place.file("result.json");
     let mut load = std::process::Command::new(binary());
     load.args(["load", "--target", &place.target, "--json", &json]);
-    load.args(words(
-        "select run --table-size 100 --events 30 --connections 3 --time 0",
-    ));
+    let line = "select run --table-size 100 --events 30 --connections 3 --time 0";
+    load.args(words(line));
     let (reader, writer) = std::io::pipe().unwrap();
     load.stdout(writer.try_clone().unwrap()).stderr(writer);
     drop(reader);
@@ -463,24 +438,22 @@ fn results_of_two_runs_are_merged_into_one() {
     place.prepare();
     let mut parts = Vec::new();
     for name in ["a.json", "b.json"] {
-        let ran = place.load("select run --table-size 100 --connections 3 --events 300 --time 0");
-        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        place.ends(
+            0,
+            "select run --table-size 100 --connections 3 --events 300 --time 0",
+        );
         parts.push(place.json());
         std::fs::rename(place.file("result.json"), place.file(name)).unwrap();
     }
     let [a, b, all, page] = ["a.json", "b.json", "all.json", "all.html"].map(|n| place.file(n));
     let words = ["merge", &a, &b, "--json", &all, "--html", &page];
-    let ran = run(binary(), &words, LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let ran = run(binary(), &words, LIMIT).ends(0);
     says(&ran.stdout, "2 runs of select: 6 connections");
     let merged: Value = serde_json::from_str(&place.read("all.json")).unwrap();
-    let sum = |field: &str| {
-        parts
-            .iter()
-            .map(|part| part[field].as_u64().unwrap())
-            .sum::<u64>()
-    };
-    assert_eq!(merged["statements"], sum("statements"));
+    let statements = parts
+        .iter()
+        .map(|part| part["statements"].as_u64().unwrap());
+    assert_eq!(merged["statements"], statements.sum::<u64>());
     assert_eq!(merged["latencies"]["statement"]["count"], 600);
     let longest = parts.iter().map(|part| part["max_ms"].as_f64().unwrap());
     let largest = longest.fold(0.0, f64::max);
@@ -488,8 +461,7 @@ fn results_of_two_runs_are_merged_into_one() {
     assert!(place.read("all.html").contains("6 connections ran select"));
 
     std::fs::write(place.file("b.json"), "{}").unwrap();
-    let ran = run(binary(), &words, LIMIT);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = run(binary(), &words, LIMIT).ends(1);
     says(&ran.stderr, "b.json: expected what `onramp load --json`");
 }
 
@@ -502,8 +474,7 @@ fn an_outage_is_told_in_tenths_of_a_second() {
     let folder = real.folder().join("outage");
     std::fs::create_dir_all(&folder).unwrap();
     let target = format!("--target=mysql://app:app@127.0.0.1:{}/outage", real.port());
-    let prepare = ["load", "select", "prepare", "--table-size=100", &target];
-    assert_eq!(run(binary(), &prepare, LIMIT).status.code(), Some(0));
+    onramp(&format!("load select prepare --table-size=100 {target}")).ends(0);
     for is_killed in [false, true] {
         let address = format!("127.0.0.1:{}", free_port());
         let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
@@ -522,11 +493,7 @@ fn an_outage_is_told_in_tenths_of_a_second() {
         let ran = std::thread::scope(|scope| {
             let words: Vec<&str> = words.split_whitespace().collect();
             let running = scope.spawn(move || run(binary(), &words, LIMIT));
-            let until = |wanted: usize| {
-                while seconds() < wanted && !running.is_finished() {
-                    std::thread::yield_now();
-                }
-            };
+            let until = |wanted| wait_while(|| seconds() < wanted && !running.is_finished());
             until(3);
             match is_killed {
                 true => real.kill9(),
@@ -564,53 +531,36 @@ fn an_outage_is_told_in_tenths_of_a_second() {
 /// Each side's table is in its own schema: a statement that went elsewhere would fail.
 #[test]
 fn reads_and_writes_go_to_servers_of_their_own() {
-    let (Some(place), Some(reads)) = (Place::new("writes"), Place::new("reads")) else {
-        return;
-    };
+    let (place, reads) = or_return!(Place::new("writes").zip(Place::new("reads")));
     let mut admin = place.real.admin();
     admin.must("CREATE TABLE load_writes.written (id INT)");
     admin.must("CREATE TABLE load_reads.readable (id INT)");
-    let json = place.file("result.json");
+    let (json, at, reads) = (place.file("result.json"), &place.target, &reads.target);
+    let line = format!(
+        "load statements run --target {at} --read-target {reads} --json {json} --connections=8 \
+         --read-connections=6 --events=400 --time=0"
+    );
+    let read = "--statement=SELECT COUNT(*) FROM readable";
+    let write = "--statement=INSERT INTO written VALUES (1)";
     let ran = run(
         binary(),
-        &[
-            "load",
-            "statements",
-            "run",
-            "--target",
-            &place.target,
-            "--read-target",
-            &reads.target,
-            "--json",
-            &json,
-            "--connections=8",
-            "--read-connections=6",
-            "--events=400",
-            "--time=0",
-            "--statement=SELECT COUNT(*) FROM readable",
-            "--statement=INSERT INTO written VALUES (1)",
-        ],
+        &[&words(&line)[..], &[read, write]].concat(),
         LIMIT,
-    );
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    )
+    .ends(0);
     says(&ran.stderr, ", 6 of them to 127.0.0.1:");
     let json = place.json();
     assert_eq!(json["failed_statements"], 0, "{json:#}");
     let written = admin.value("SELECT COUNT(*) FROM load_writes.written");
     let written: u64 = written.parse().unwrap();
     assert!((1..400).contains(&written), "{written}");
-    let by_statement = json["by_statement"].as_array().unwrap();
-    let counts: Vec<_> = by_statement
-        .iter()
-        .map(|one| one["count"].as_u64())
-        .collect();
+    let counts = [0, 1].map(|at| json["by_statement"][at]["count"].as_u64());
     assert_eq!(counts, [Some(written), Some(400 - written)], "{json:#}");
     says(json["target"].as_str().unwrap(), "; reads: mysql://app@");
     assert!(!json.to_string().contains("app:app"), "{json:#}");
     place.prepare();
     let nobody = format!("--read-target mysql://app:app@127.0.0.1:{}/x", free_port());
     let few = "--connections 2 --events 10 --time 0 --table-size 100";
-    let ran = place.load(&format!("oltp_read_write run {nobody} {few}"));
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = place.ends(1, &format!("oltp_read_write run {nobody} {few}"));
     says(&ran.stderr, "no event at --read-target succeeded");
 }

@@ -29,8 +29,7 @@ impl Place {
         let schema = format!("{}_{workload}", self.name);
         fresh_schema(self.real, &schema);
         let own = self.target(workload, self.real.port());
-        let ran = run(binary(), &["load", workload, "prepare", &own], LIMIT);
-        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        run(binary(), &["load", workload, "prepare", &own], LIMIT).ends(0);
         let json = self.real.folder().join(format!("{schema}.json"));
         let (json, target) = (json.to_str().unwrap(), self.target(workload, port));
         let words = ["load", workload, "run", &target, "--json", json];
@@ -231,18 +230,14 @@ fn a_proof_without_tables_or_answers_is_none() {
     fresh_schema(place.real, "spoilt_bank");
     let target = place.target("bank", place.real.port());
     let line = ["load", "bank", "run", &target];
-    let ran = run(binary(), &[&line, &RUN[..]].concat(), LIMIT);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = run(binary(), &[&line, &RUN[..]].concat(), LIMIT).ends(1);
     says(&ran.stderr, "run the prepare command first");
-    let ran = run(binary(), &["load", "bank", "prepare", &target], LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    run(binary(), &["load", "bank", "prepare", &target], LIMIT).ends(0);
     let spoilt = "--init-sql=SET SESSION TRANSACTION READ ONLY";
-    let ran = run(binary(), &[&line, &RUN[..], &[spoilt]].concat(), LIMIT);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = run(binary(), &[&line, &RUN[..], &[spoilt]].concat(), LIMIT).ends(1);
     says(
         &ran.stderr,
         "the data are unknown: no write was acknowledged",
     );
-    let ran = run(binary(), &["load", "bank", "cleanup", &target], LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    run(binary(), &["load", "bank", "cleanup", &target], LIMIT).ends(0);
 }

@@ -16,16 +16,6 @@ use testkit::onramp::Target;
 /// Time that the master may take for anything.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Ends a child when the test is over.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn program() -> String {
     std::env::var("ONRAMP_LOCUST").unwrap_or_else(|_| "locust".to_owned())
 }
@@ -69,8 +59,7 @@ impl Master {
         fresh_schema(real, &schema);
         let target = format!("mysql://app:app@127.0.0.1:{}/{schema}", real.port());
         let line = format!("load select prepare --target {target} --table-size 100");
-        let made = onramp(&line);
-        assert_eq!(made.status.code(), Some(0), "{made:?}");
+        onramp(&line).ends(0);
         let words = format!("load select run --target {target} --print-locustfile");
         let words: Vec<_> = words.split(' ').chain(classes.iter().copied()).collect();
         let printed = run(binary(), &words, LIMIT);

@@ -13,18 +13,9 @@ use wire::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
 use wire::packet::put_packet;
 use wire::reply::{ERR, OK};
 
-fn refusal(address: &Address, account: &Account) -> Failure {
-    match Client::connect(address, account) {
-        Err(ClientError::Refused(failure)) => failure,
-        Err(other) => panic!("{}: expected an ERR packet, got {other}", account.user),
-        Ok(_) => panic!("{} must not get in", account.user),
-    }
-}
-
 #[test]
 fn the_right_password_lets_a_client_in() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let accounts = [
         app(),
         app().schema("shop"),
@@ -46,8 +37,7 @@ fn the_right_password_lets_a_client_in() {
 
 #[test]
 fn a_wrong_password_is_denied_in_the_servers_words() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (real, way) = or_return!(shared(2));
     let cases = [
         Account::new("app", "wrong"),
         Account::new("app", "wrong").schema("shop"),
@@ -73,8 +63,7 @@ fn a_wrong_password_is_denied_in_the_servers_words() {
 
 #[test]
 fn an_unknown_or_forbidden_schema_is_refused_at_login() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (real, way) = or_return!(shared(1));
     for account in [
         app().schema("nowhere"),
         Account::new("small", "small").schema("closed"),
@@ -91,8 +80,7 @@ fn an_unknown_or_forbidden_schema_is_refused_at_login() {
 
 #[test]
 fn caching_sha2_works_over_rsa_first_and_fast_afterwards() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     // With the clear password in the configuration no full authentication is ever needed; with a
     // native hash the first login must send the password.
     for (account, full) in [
@@ -115,8 +103,7 @@ fn caching_sha2_works_over_rsa_first_and_fast_afterwards() {
 
 #[test]
 fn an_account_may_be_configured_by_its_hash() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let mut client = login(&way, &Account::new("hashed", "password"));
     assert_eq!(client.value("SELECT CURRENT_USER()"), "app@%");
     let wrong = refusal(&way, &Account::new("hashed", "Password"));
@@ -127,8 +114,7 @@ fn an_account_may_be_configured_by_its_hash() {
 
 #[test]
 fn a_unix_socket_is_a_listener_too() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let socket = way.socket.clone();
     let mut client = login(&socket, &app().schema("shop"));
     assert_eq!(client.value("SELECT DATABASE()"), "shop");
@@ -158,8 +144,7 @@ fn answer_to(address: &Address, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn nonsense_instead_of_a_login_ends_that_connection_only() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let mut witness = login(&way, &app());
     let nonsense: [&[u8]; 8] = [
         b"",
@@ -181,8 +166,7 @@ fn nonsense_instead_of_a_login_ends_that_connection_only() {
 
 #[test]
 fn failed_logins_are_logged_with_address_account_and_reason() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
+    let (_, pool) = or_return!(shared_pool("groups = 1\nbackends_max = 1"));
     for (user, reason) in [("app", "wrong-password"), ("no\nbody", "unknown-user")] {
         let refused = refusal(&pool.address, &Account::new(user, "guess"));
         assert_eq!(refused.code, 1045);
@@ -208,8 +192,7 @@ fn failed_logins_are_logged_with_address_account_and_reason() {
 
 #[test]
 fn peers_that_speak_something_else_are_told_what() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "groups = 1\nbackends_max = 1");
+    let (_, pool) = or_return!(shared_pool("groups = 1\nbackends_max = 1"));
     let mut request = vec![32, 0, 0, 1, 0, 0x0a, 0, 0];
     request.resize(36, 0);
     // An SSLRequest, and TLS right behind it.
@@ -239,8 +222,7 @@ fn peers_that_speak_something_else_are_told_what() {
 #[test]
 fn a_login_packet_is_bounded() {
     const LOGIN_LEN_MAX: u32 = 64 * 1024;
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let Address::Tcp(pool) = *way else { return };
     for (len, code) in [
         (LOGIN_LEN_MAX - 4, None),

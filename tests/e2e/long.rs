@@ -10,26 +10,13 @@ use std::net::TcpListener;
 use std::sync::Mutex;
 use testkit::onramp::Target;
 
-const LIMIT: Duration = Duration::from_secs(60);
-
-fn target(kind: &str, arguments: &[&str]) -> Target {
+pub(crate) fn target(kind: &str, arguments: &[&str]) -> Target {
     let all = [&["--connections-max", "2000"], arguments].concat();
     Target::start(binary(), kind, &all).unwrap()
 }
 
-/// Runs the program with these words.
-fn onramp(words: &str) -> Ran {
-    run(
-        binary(),
-        &words.split_whitespace().collect::<Vec<_>>(),
-        LIMIT,
-    )
-}
-
 fn load(words: &str) -> Ran {
-    let ran = onramp(&format!("load {words} --report-interval 0"));
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    ran
+    onramp(&format!("load {words} --report-interval 0")).ends(0)
 }
 
 fn hold(address: &str, words: &str) -> Ran {
@@ -37,7 +24,7 @@ fn hold(address: &str, words: &str) -> Ran {
 }
 
 /// The number in front of `word` in the report's line that begins with `line`.
-fn number(ran: &Ran, line: &str, word: &str) -> u64 {
+pub(crate) fn number(ran: &Ran, line: &str, word: &str) -> u64 {
     let found = ran.stdout.lines().find(|text| text.starts_with(line));
     let words: Vec<_> = found.unwrap_or_default().split([' ', ',']).collect();
     let at = words.iter().position(|found| *found == word);
@@ -115,10 +102,8 @@ fn server(act: impl Fn(std::net::TcpStream) + Send + 'static) -> String {
 #[test]
 fn a_connection_that_the_server_ends_is_lost_with_all_its_messages() {
     let address = server(drop);
-    let ran = hold(
-        &address,
-        "--connections 10 --every 100ms --time 1s --late-after 0s",
-    );
+    let line = "--connections 10 --every 100ms --time 1s --late-after 0s";
+    let ran = hold(&address, line);
     assert_eq!(number(&ran, "connections:", "lost"), 10, "{ran:?}");
     let (_, _, lost) = verdicts(&ran, "messages:");
     assert!(lost >= 90, "{ran:?}");
@@ -163,14 +148,12 @@ fn the_json_says_what_the_text_says_and_only_what_is_documented() {
         (ran, json)
     };
     let hold_to = |file: &str| {
-        let size = "--payload-size 70000 --every 200ms";
-        let rest = format!("--connections 12 --time 1s --json {file}");
-        hold(&held.address, &format!("{size} {rest}"))
+        let line = "--payload-size 70000 --every 200ms --connections 12 --time 1s --json";
+        hold(&held.address, &format!("{line} {file}"))
     };
     let ask_to = |file: &str| {
-        let size = "--expect-size 70000 --think-time 20ms";
-        let rest = format!("--connections 12 --time 1s --json {file}");
-        load(&format!("http://{}/ {size} {rest}", asked.address))
+        let line = "--expect-size 70000 --think-time 20ms --connections 12 --time 1s --json";
+        load(&format!("http://{}/ {line} {file}", asked.address))
     };
     let manual = include_str!("../../docs/long.md");
     for (line, (ran, json)) in [
@@ -179,11 +162,8 @@ fn the_json_says_what_the_text_says_and_only_what_is_documented() {
     ] {
         let verdicts = &json["messages"];
         for word in ["right", "late", "wrong", "lost"] {
-            assert_eq!(
-                verdicts[word],
-                number(&ran, line, word),
-                "{word}: {ran:?} {json:#}"
-            );
+            let expected = number(&ran, line, word);
+            assert_eq!(verdicts[word], expected, "{word}: {ran:?} {json:#}");
         }
         let came = verdicts["right"].as_u64().unwrap() + verdicts["late"].as_u64().unwrap();
         assert!(came >= 12, "{json:#}");
@@ -195,10 +175,8 @@ fn the_json_says_what_the_text_says_and_only_what_is_documented() {
         assert_eq!(json["failed_connects"], 0);
         assert!(json["bytes"].as_u64() >= Some(came * 70_000), "{json:#}");
         for name in json.as_object().unwrap().keys() {
-            assert!(
-                manual.contains(&format!("`{name}`")),
-                "{name} is not in docs/long.md"
-            );
+            let is_there = manual.contains(&format!("`{name}`"));
+            assert!(is_there, "{name} is not in docs/long.md");
         }
     }
 }
@@ -246,10 +224,8 @@ fn the_page_of_a_run_is_served_while_it_goes() {
     assert_eq!(seen["message"], "answer");
     assert!(came(&seen) > 0, "{seen}");
     assert!(seen["latency"]["p99_ms"].as_f64().unwrap() > 0.0, "{seen}");
-    assert!(
-        seen["series"][0]["messages_per_s"].as_f64().unwrap() > 0.0,
-        "{seen}"
-    );
+    let rate = seen["series"][0]["messages_per_s"].as_f64().unwrap();
+    assert!(rate > 0.0, "{seen}");
     says(&metrics, "onramp_load_connects_total 7");
 }
 
@@ -268,9 +244,8 @@ fn an_answer_that_breaks_off_is_lost_and_asked_for_again() {
 fn an_answer_that_never_comes_is_lost_after_the_timeout() {
     let kept = Mutex::new(Vec::new());
     let address = server(move |stream| kept.lock().unwrap().push(stream));
-    let ran = load(&format!(
-        "http://{address}/ --connections 3 --time 3s --timeout 500ms"
-    ));
+    let line = format!("http://{address}/ --connections 3 --time 3s --timeout 500ms");
+    let ran = load(&line);
     let (right, wrong, lost) = verdicts(&ran, "answers:");
     assert!(right == 0 && wrong == 0 && lost >= 3, "{ran:?}");
     assert!(ran.stdout.contains("no answer within 0.5 s"), "{ran:?}");
@@ -278,11 +253,9 @@ fn an_answer_that_never_comes_is_lost_after_the_timeout() {
 
 #[test]
 fn nobody_there_is_a_failure_with_its_number() {
-    let ran = onramp("load tcp-hold --target tcp://127.0.0.1:1 --connections 5");
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = onramp("load tcp-hold --target tcp://127.0.0.1:1 --connections 5").ends(1);
     assert!(ran.stdout.contains("5 x 111 ECONNREFUSED"), "{ran:?}");
     says(&ran.stderr, "no connection came to stand");
-    let ran = onramp("load tcp-hold --target 127.0.0.1:1");
-    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let ran = onramp("load tcp-hold --target 127.0.0.1:1").ends(2);
     assert!(ran.stderr.contains("expected tcp://HOST:PORT"), "{ran:?}");
 }

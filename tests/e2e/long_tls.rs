@@ -3,11 +3,12 @@
 //!
 //! What is late depends on the machine, so no test asserts that something was in time.
 
+use crate::long::{number, target};
 use crate::world::*;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use testkit::guard::Guard;
-use testkit::onramp::{Target, terminate};
+use testkit::onramp::terminate;
 use testkit::output::Output;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -45,7 +46,7 @@ sign elsewhere DNS:elsewhere.example 20200101000000Z 20490101000000Z
 
 /// Servers and files of one test, which are gone behind it.
 struct Scene {
-    folder: PathBuf,
+    folder: Folder,
     children: Vec<Child>,
     guards: Vec<Guard>,
 }
@@ -59,7 +60,6 @@ impl Drop for Scene {
         for guard in &mut self.guards {
             guard.watch(0);
         }
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -68,24 +68,15 @@ impl Scene {
     fn new(name: &str, programs: &[&str]) -> Option<Scene> {
         for program in [&["openssl"], programs].concat() {
             // All of them end at once with this.
-            let started = Command::new(program)
-                .arg("-v")
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            if started.is_err() {
+            if Command::new(program).arg("-v").output().is_err() {
                 skip(&format!("{program} is not installed"));
                 return None;
             }
         }
-        let name = format!("onramp-tls-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir(&folder).unwrap();
-        let made = Command::new("sh")
-            .args(["-ec", CERTIFICATES])
-            .current_dir(&folder)
-            .output()
-            .unwrap();
+        let folder = Folder::new(&format!("tls-{name}"));
+        let mut make = Command::new("sh");
+        make.args(["-ec", CERTIFICATES]).current_dir(&folder.0);
+        let made = make.output().unwrap();
         assert!(made.status.success(), "{made:?}");
         Some(Scene {
             folder,
@@ -95,19 +86,15 @@ impl Scene {
     }
 
     fn file(&self, name: &str) -> String {
-        self.folder.join(name).to_str().unwrap().to_owned()
+        self.folder.0.join(name).to_str().unwrap().to_owned()
     }
 
     /// Starts a server in the folder and waits until it has said `words`.
     fn start(&mut self, line: &[&str], words: &str) {
-        let mut child = Command::new(line[0])
-            .args(&line[1..])
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut server = Command::new(line[0]);
+        let server = server.args(&line[1..]).current_dir(&self.folder.0);
+        let server = server.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = server.stderr(Stdio::piped()).spawn().unwrap();
         let mut guard = Guard::new(None);
         guard.watch(child.id());
         let pipes = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -125,7 +112,7 @@ impl Scene {
     fn haproxy(&mut self, lines: &str) {
         let defaults = "defaults\n timeout connect 10s\n timeout client 1h\n timeout server 1h\n";
         let text = format!("global\n maxconn 500\n{defaults}{lines}");
-        std::fs::write(self.folder.join("haproxy.cfg"), text).unwrap();
+        self.folder.put("haproxy.cfg", &text);
         let line = ["haproxy", "-W", "-db", "-V", "-f", "haproxy.cfg"];
         self.start(&line, "Loading success");
     }
@@ -142,33 +129,17 @@ impl Scene {
              ssl_certificate good.crt; ssl_certificate_key server.key;\n\
              location / {{ return 200 hello; }} }} }}\n"
         );
-        std::fs::write(self.folder.join("nginx.conf"), text).unwrap();
-        let prefix = format!("{}/", self.folder.display());
+        self.folder.put("nginx.conf", &text);
+        let prefix = format!("{}/", self.folder.0.display());
+        let line = ["nginx", "-p", &prefix, "-c", "nginx.conf"];
         // It says this when it listens.
-        self.start(
-            &["nginx", "-p", &prefix, "-c", "nginx.conf"],
-            "RLIMIT_NOFILE",
-        );
+        self.start(&line, "RLIMIT_NOFILE");
     }
 
     fn load(&self, arguments: &[&str]) -> Ran {
         let all = [&["load"], arguments, &["--report-interval", "0"]].concat();
         run(binary(), &all, LIMIT)
     }
-}
-
-fn target(kind: &str, arguments: &[&str]) -> Target {
-    let all = [&["--connections-max", "500"], arguments].concat();
-    Target::start(binary(), kind, &all).unwrap()
-}
-
-/// The number in front of `word` in the report's line that begins with `line`.
-fn number(ran: &Ran, line: &str, word: &str) -> u64 {
-    let found = ran.stdout.lines().find(|text| text.starts_with(line));
-    let words: Vec<_> = found.unwrap_or_default().split([' ', ',']).collect();
-    let at = words.iter().position(|found| *found == word);
-    let number = at.and_then(|at| words[at - 1].parse().ok());
-    number.unwrap_or_else(|| panic!("no number of '{word}' in {line} of {ran:?}"))
 }
 
 /// That it ran, something came, and nothing was wrong, lost or without a connection.
@@ -239,8 +210,9 @@ fn answers_come_in_either_version_of_http() {
     assert!(ran.stdout.contains("another body"), "{ran:?}");
     // A server that has no HTTP/2 to offer.
     let old = format!("https://127.0.0.1:{old}/");
-    let ran = scene.load(&[&old, "--ca", &ca, "--http-version", "2"]);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = scene
+        .load(&[&old, "--ca", &ca, "--http-version", "2"])
+        .ends(1);
     assert!(ran.stdout.contains("does not offer HTTP/2"), "{ran:?}");
 }
 
@@ -292,8 +264,7 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_reason() {
          {elsewhere} => --ca {ca} => elsewhere.example"
     );
     for [port, more, part] in table(&refused) {
-        let ran = ask(port, more);
-        assert_eq!(ran.status.code(), Some(1), "{part}: {ran:?}");
+        let ran = ask(port, more).ends(1);
         assert_eq!(number(&ran, "connections:", "stood"), 0, "{part}: {ran:?}");
         says(&ran.stdout, "1 x 2026 TLS: ");
         says(&ran.stdout, part);
@@ -330,15 +301,12 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_reason() {
 fn a_server_without_tls_or_http2_is_said_to_be_one() {
     let held = target("tcp", &["--every", "100ms"]);
     let asked = target("http", &[]);
-    let load = |line: String| {
-        let line = format!("load {line} --report-interval 0");
-        onramp(&line)
-    };
+    let load = |line: String| onramp(&format!("load {line} --report-interval 0"));
     let ran = load(format!(
         "tcp-hold --target tls://{} --insecure",
         held.address
-    ));
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    ))
+    .ends(1);
     assert!(ran.stdout.contains("is no TLS"), "{ran:?}");
     let ran = load(format!(
         "http://{}/ --http-version 2 --time 2s",
@@ -422,8 +390,7 @@ fn a_silent_server_is_not_said_to_owe_a_login() {
     for first in ["https://", "tcp-hold --target tls://"] {
         let rest = "--insecure --connect-timeout 1s --report-interval 0";
         let line = format!("load {first}127.0.0.1:{port} {rest}");
-        let ran = onramp(&line);
-        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        let ran = onramp(&line).ends(1);
         says(&ran.stdout, "did not finish the TLS handshake within 1 s");
         assert!(!ran.stdout.contains("login"), "{ran:?}");
     }
@@ -448,16 +415,13 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
         onramp(&line)
     };
     let checked = format!("--tls --ca {ca}");
-    let ran = load("oltp_read_write prepare".to_owned());
-    assert_eq!(ran.status.code(), Some(1), "it wants TLS: {ran:?}");
-    let ran = load(format!("oltp_read_write prepare {checked}"));
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    load("oltp_read_write prepare".to_owned()).ends(1);
+    load(format!("oltp_read_write prepare {checked}")).ends(0);
     let runs = format!("oltp_read_write run --connections 8 --events 80 --time 0 {checked}");
     for mode in ["disable", "auto"] {
         // The first login asks for the whole password, which goes under TLS.
         real.execute(&["FLUSH PRIVILEGES"]);
-        let ran = load(format!("{runs} --db-ps-mode {mode}"));
-        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        let ran = load(format!("{runs} --db-ps-mode {mode}")).ends(0);
         assert!(ran.stderr.contains("connects: 8 ok, 0 failed"), "{ran:?}");
         assert!(ran.stderr.contains(", 0 failed, 0 ignored"), "{ran:?}");
     }
@@ -471,8 +435,7 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
         "--mysql-ssl=REQUIRED".to_owned(),
         format!("--mysql-ssl=VERIFY_IDENTITY --mysql-ssl-ca={ca}"),
     ] {
-        let ran = onramp(&format!("{line} {more} run"));
-        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        let ran = onramp(&format!("{line} {more} run")).ends(0);
         says(&ran.stdout, "total number of events:              40");
         let is_checked = !ran.stderr.contains("INSECURE");
         assert_eq!(is_checked, more.contains("-ca="), "{ran:?}");
@@ -505,8 +468,7 @@ fn modes_of_tls(scene: &Scene, real: &Real) {
          shown => VERIFY_CA => {elsewhere} {own}"
     );
     for [user, mode, more] in table(&taken) {
-        let ran = load(user, mode, more);
-        assert_eq!(ran.status.code(), Some(0), "{user} {mode}: {ran:?}");
+        let ran = load(user, mode, more).ends(0);
         says(&ran.stderr, "4 succeeded, 0 failed");
     }
     let refused = format!(
@@ -536,15 +498,12 @@ fn modes_of_tls(scene: &Scene, real: &Real) {
     };
     let shown = format!("--mysql-ssl-cert={certificate} --mysql-ssl-key={key} --mysql-ssl-ca={ca}");
     for mode in "on PREFERRED REQUIRED VERIFY_CA VERIFY_IDENTITY".split(' ') {
-        let ran = sysbench(mode, &shown);
-        assert_eq!(ran.status.code(), Some(0), "{mode}: {ran:?}");
+        sysbench(mode, &shown).ends(0);
     }
-    let ran = sysbench("REQUIRED", "");
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    sysbench("REQUIRED", "").ends(1);
     // The doctor takes the same targets.
     let target = format!("mysql://app:app@127.0.0.1:{port}?ssl-mode=REQUIRED");
-    let ran = run(binary(), &["doctor", "--target", &target], LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    run(binary(), &["doctor", "--target", &target], LIMIT).ends(0);
 }
 
 /// The server's options for its certificate.
@@ -565,8 +524,7 @@ fn in_clear_where_there_is_no_tls(real: &Real) {
         let target = format!("mysql://app:app@127.0.0.1:{port}/sbtest?ssl-mode={mode}");
         for job in ["prepare", "run --events 4 --time 0 --connections 2"] {
             let line = format!("load select --target {target} --table-size 9 {job}");
-            let ran = onramp(&line);
-            assert_eq!(ran.status.code(), Some(code), "{mode}: {ran:?}");
+            onramp(&line).ends(code);
         }
     }
 }
@@ -583,8 +541,7 @@ fn statements_run_under_tls_on_mariadb() {
         in_clear_where_there_is_no_tls(&real);
         let target = format!("mysql://app:app@127.0.0.1:{}/mysql", real.port());
         let line = format!("load select run --target {target} --tls --insecure --time 1");
-        let ran = onramp(&line);
-        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        let ran = onramp(&line).ends(1);
         says(&ran.stderr, "does not offer CLIENT_SSL (TLS)");
     }
 }

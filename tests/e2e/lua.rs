@@ -183,11 +183,9 @@ fn an_error_names_the_file_and_the_line() {
     assert!(said.starts_with(&expected), "{said}");
     let (said, file) = run("syntax.lua", "function event()\n  x = = 1\nend\n");
     assert!(said.starts_with(&format!("FATAL: {file}:2: ")), "{said}");
-    let (said, file) = run(
-        "sql.lua",
-        "function thread_init()\n  con = sysbench.sql.driver():connect()\nend\n\
-         function event()\n  con:query('SELECT * FROM nowhere')\nend\n",
-    );
+    let script = "function thread_init()\n  con = sysbench.sql.driver():connect()\nend\n\
+         function event()\n  con:query('SELECT * FROM nowhere')\nend\n";
+    let (said, file) = run("sql.lua", script);
     let expected = format!(
         "FATAL: `thread_run' function failed: {file}:5: SQL error, errno = 1146, state = '42S02': "
     );
@@ -199,10 +197,7 @@ fn an_error_names_the_file_and_the_line() {
 #[test]
 fn results_are_what_the_server_returned() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "results.lua",
-        r##"
+    let script = r##"
         function show(...)
           local parts = {}
           for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
@@ -236,8 +231,8 @@ fn results_are_what_the_server_returned() {
           show(pcall(con.query, con, "DO 1"))
         end
         function event() end
-        "##,
-    );
+        "##;
+    let file = own(&stage, "results.lua", script);
     let shown = done(&stage.onramp(&file, &[], "prepare"), "results");
     let shown: Vec<&str> = shown
         .lines()
@@ -253,10 +248,7 @@ fn results_are_what_the_server_returned() {
 #[test]
 fn ignored_errors_run_the_event_again() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "again.lua",
-        r##"
+    let script = r##"
         local runs = 0
         function thread_init() con = sysbench.sql.driver():connect() end
         function sysbench.hooks.sql_error_ignorable(e) return e.sql_errno == 1146 end
@@ -268,8 +260,8 @@ fn ignored_errors_run_the_event_again() {
           con:query("DO 1")
         end
         function thread_done() print("runs", runs, con:query_row("SELECT 7")) end
-        "##,
-    );
+        "##;
+    let file = own(&stage, "again.lua", script);
     let options = words("--events=3 --time=0 --mysql-ignore-errors=1927,2006,2013");
     let report = done(&stage.onramp(&file, &options, "run"), "again");
     says(&report, "again\t1146\tSELECT * FROM nowhere\n");
@@ -277,12 +269,9 @@ fn ignored_errors_run_the_event_again() {
     assert_eq!(count(&report, "total number of events:"), 3, "{report}");
     assert_eq!(count(&report, "ignored errors:"), 3, "{report}");
     assert_eq!(count(&report, "reconnects:"), 1, "{report}");
-    let refused = own(
-        &stage,
-        "refused.lua",
-        "function thread_init() con = sysbench.sql.driver():connect() end\n\
-         function event() con:query('SELECT * FROM nowhere') end\n",
-    );
+    let script = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event() con:query('SELECT * FROM nowhere') end\n";
+    let refused = own(&stage, "refused.lua", script);
     let said = reason(&stage.onramp(&refused, &["--events=3"], "run"));
     says(&said, "refused.lua:2: SQL error, errno = 1146");
 }
@@ -293,10 +282,7 @@ fn scripts_of_0_5_find_their_globals() {
     let Some(stage) = pooled(stage) else { return };
     let common = "function set_vars() rows = tonumber(oltp_table_size) or 10 end\n";
     own(&stage, "common05.lua", common);
-    let file = own(
-        &stage,
-        "old05.lua",
-        r##"
+    let script = r##"
         pathtest = string.match(test, "(.*/)") or ""
         dofile(pathtest .. "common05.lua")
         function prepare()
@@ -314,8 +300,8 @@ fn scripts_of_0_5_find_their_globals() {
           db_query("COMMIT")
         end
         function cleanup() db_query("DROP TABLE old05") end
-        "##,
-    );
+        "##;
+    let file = own(&stage, "old05.lua", script);
     let test = format!("--test={file}");
     let options = words("--oltp-table-size=25 --num-threads=2 --max-requests=10");
     let run = |command: &str| done(&stage.onramp(&test, &options, command), command);
@@ -332,17 +318,14 @@ fn scripts_of_0_5_find_their_globals() {
 #[test]
 fn sleeping_and_custom_commands_hold_nobody_up() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "sleep.lua",
-        r##"
+    let script = r##"
         ffi.cdef("int usleep(unsigned int useconds);")
         sysbench.cmdline.options = { naps = {"how many", 3} }
         function nap() for i = 1, sysbench.opt.naps do ffi.C.usleep(200000) end end
         sysbench.cmdline.commands = { doze = {nap, sysbench.cmdline.PARALLEL_COMMAND} }
         function event() nap() end
-        "##,
-    );
+        "##;
+    let file = own(&stage, "sleep.lua", script);
     // One after the other it would be 20 s.
     let options = ["--threads=50", "--events=50", "--time=0", "--naps=2"];
     let report = done(&stage.onramp(&file, &options, "run"), "run");
@@ -364,10 +347,7 @@ fn sleeping_and_custom_commands_hold_nobody_up() {
 #[test]
 fn scripts_meet_the_small_habits_of_sysbench() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "habits.lua",
-        r##"
+    let script = r##"
         print("body")
         function init(tid) print("init", tid) end
         function done(tid) print("done", tid) end
@@ -383,8 +363,8 @@ fn scripts_meet_the_small_habits_of_sysbench() {
           print(con, stmt, param, con:query("SELECT 1"))
           print(con:query_row("SELECT a FROM habits"))
         end
-        "##,
-    );
+        "##;
+    let file = own(&stage, "habits.lua", script);
     let quiet = ["--events=1", "--time=0", "--verbosity=0"];
     let [theirs, ours] = ["sysbench", "onramp"].map(|program| {
         ["prepare", "run", ""].map(|command| {
@@ -409,12 +389,9 @@ fn scripts_meet_the_small_habits_of_sysbench() {
 #[test]
 fn a_signal_ends_the_wait_for_the_last_events() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "long.lua",
-        "function thread_init() con = sysbench.sql.driver():connect() end\n\
-         function event() con:query('SELECT SLEEP(100000)') end\n",
-    );
+    let script = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event() con:query('SELECT SLEEP(100000)') end\n";
+    let file = own(&stage, "long.lua", script);
     let mut run = stage.spawn(&file, &["--threads=2", "--time=1"], "run");
     let mut errors = BufReader::new(run.stderr.take().unwrap());
     let mut line = String::new();
@@ -435,12 +412,9 @@ fn a_signal_ends_the_wait_for_the_last_events() {
 #[test]
 fn a_script_that_fills_its_memory_is_told_of_the_bound() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "fill.lua",
-        "function event()\n  kept = kept or {}\n\
-         for i = 1, 10 do kept[#kept + 1] = string.rep('x', 1024 * 1024) .. #kept end\nend\n",
-    );
+    let script = "function event()\n  kept = kept or {}\n\
+         for i = 1, 10 do kept[#kept + 1] = string.rep('x', 1024 * 1024) .. #kept end\nend\n";
+    let file = own(&stage, "fill.lua", script);
     let said = reason(&stage.onramp(&file, &["--time=0", "--events=1000"], "run"));
     let bound = "the script's memory is full: the Lua state of a group may take 256 MiB, and 4 MiB \
                  more for each of its threads";
@@ -452,10 +426,7 @@ fn a_script_that_fills_its_memory_is_told_of_the_bound() {
 #[test]
 fn hooks_of_reports_are_called_in_place_of_the_text() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "hooks.lua",
-        r##"
+    let script = r##"
         function thread_init() con = sysbench.sql.driver():connect() end
         function event() con:query("SELECT 1"); con:query("DO 1") end
         local function names(stat)
@@ -477,8 +448,8 @@ fn hooks_of_reports_are_called_in_place_of_the_text() {
             stat.latency_min <= stat.latency_avg, stat.latency_avg <= stat.latency_max)
           print("> names", names(stat))
         end
-        "##,
-    );
+        "##;
+    let file = own(&stage, "hooks.lua", script);
     // The first interval alone is told: what happens in those behind it depends on who is first at
     // the end, and sysbench prints from two threads at once there.
     let options = ["--threads=2", "--time=5", "--report-interval=2"];
@@ -498,14 +469,11 @@ fn hooks_of_reports_are_called_in_place_of_the_text() {
 #[test]
 fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "json.lua",
-        "function thread_init() con = sysbench.sql.driver():connect() end\n\
+    let script = "function thread_init() con = sysbench.sql.driver():connect() end\n\
          function event() con:query('SELECT 1') end\n\
          sysbench.hooks.report_intermediate = sysbench.report_json\n\
-         function sysbench.hooks.report_cumulative(stat)\n  local x\n  x.y = 1\nend\n",
-    );
+         function sysbench.hooks.report_cumulative(stat)\n  local x\n  x.y = 1\nend\n";
+    let file = own(&stage, "json.lua", script);
     let output = stage.onramp(&file, &["--time=2", "--report-interval=1"], "run");
     let report = done(&output, "json");
     let (_, array) = report.split_once("Threads started!\n\n").unwrap();
@@ -524,14 +492,11 @@ fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
 #[test]
 fn statements_around_the_events_are_counted_as_sysbench_counts_them() {
     let Some(stage) = pooled(stage) else { return };
-    let file = own(
-        &stage,
-        "around.lua",
-        "function thread_init()\n  con = sysbench.sql.driver():connect()\n\
+    let script = "function thread_init()\n  con = sysbench.sql.driver():connect()\n\
          con:query('SET autocommit = 0')\n  con:query('SELECT 1')\nend\n\
          function event() con:query('SELECT 1') end\n\
-         function thread_done() con:query('SELECT 2'); con:query('DO 1') end\n",
-    );
+         function thread_done() con:query('SELECT 2'); con:query('DO 1') end\n";
+    let file = own(&stage, "around.lua", script);
     for more in [&[][..], &["--report-checkpoints=1"]] {
         let options = [&["--threads=3", "--time=0", "--events=30"], more].concat();
         let theirs = done(&stage.sysbench(&file, &options, "run"), "sysbench");

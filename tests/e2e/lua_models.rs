@@ -17,8 +17,7 @@ fn load(name: &str, script: &str, words: &str) -> Option<(Ran, Value)> {
     let mut line = vec!["load", file, "run", "--target", &target, "--json", json];
     line.extend(["--groups", "1"]);
     line.extend(words.split_whitespace());
-    let ran = run(binary(), &line, LIMIT);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let ran = run(binary(), &line, LIMIT).ends(0);
     let text = std::fs::read_to_string(json).unwrap();
     Some((ran, serde_json::from_str(&text).unwrap()))
 }

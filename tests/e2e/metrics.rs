@@ -87,8 +87,7 @@ fn await_status(place: &str, path: &str, status: u16, words: &str) {
 /// A metric that appears with its first event has no increase that could be seen.
 #[test]
 fn each_metric_is_there_before_anything_has_happened() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, HTTP);
+    let (_, pool) = or_return!(shared_pool(HTTP));
     let figures = figures(&place_of(&pool));
     let page = include_str!("../../docs/pool/metrics.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("- `"));
@@ -122,8 +121,7 @@ fn each_metric_is_there_before_anything_has_happened() {
 
 #[test]
 fn figures_move_as_the_work_does() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, &format!("{HTTP}groups = 2"));
+    let (_, pool) = or_return!(shared_pool(&format!("{HTTP}groups = 2")));
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     for _ in 0..50 {
@@ -290,8 +288,7 @@ fn a_drain_accepts_while_it_waits_and_then_lets_clients_go_in_turns() {
 
 #[test]
 fn each_format_is_what_its_reader_expects() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, &format!("{HTTP}groups = 2"));
+    let (_, pool) = or_return!(shared_pool(&format!("{HTTP}groups = 2")));
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     client.must("SELECT 1");
@@ -403,19 +400,16 @@ fn an_address_that_cannot_be_had_ends_the_pool_with_the_reason() {
             "pool --listen {listen} --config {config} --http {http}"
         ))
     };
-    let ran_taken = ran(&place);
-    assert_eq!(ran_taken.status.code(), Some(1));
+    let ran_taken = ran(&place).ends(1);
     let expected = format!("http: cannot listen on {place}: ");
     assert!(ran_taken.stderr.contains(&expected), "{}", ran_taken.stderr);
-    let wrong = ran("/a/path");
-    assert_eq!(wrong.status.code(), Some(2));
+    let wrong = ran("/a/path").ends(2);
     says(&wrong.stderr, "--http: expected HOST:PORT");
 }
 
 #[test]
 fn the_page_shows_who_is_there() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, HTTP);
+    let (_, pool) = or_return!(shared_pool(HTTP));
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
     client.must("SELECT GET_LOCK('page', 0)");
@@ -466,8 +460,7 @@ fn the_page_shows_who_is_there() {
     assert_eq!(clients["rows"].as_array().unwrap().len(), 2);
     assert_eq!(get(&place, "/tables/x.json", "").0, 404);
     // The same in a terminal, or where there is none.
-    let ran = onramp(&format!("top {place}"));
-    assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
+    let ran = onramp(&format!("top {place}")).ends(0);
     for part in ["ready", "SELECT GET_LOCK(?, ...)", "user_lock"] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }

@@ -11,8 +11,7 @@ fn a_call_ends_in_its_ok_whatever_its_results_say() {
     // One for each: where nobody may read the code, it pins.
     let way = through(real, 2);
     let (mut a, mut b) = (login(&way, &app()), login(&way, &app()));
-    a.must("CREATE DATABASE ends_calls");
-    a.must("USE ends_calls");
+    a.script("CREATE DATABASE ends_calls; USE ends_calls");
     for body in [
         "XA RECOVER",
         "SHOW TRIGGERS",

@@ -8,8 +8,7 @@ fn stored_code_is_believed_as_far_as_the_settings_say() {
     let Some(real) = pooled(server) else { return };
     fresh_schema(real, "pins_policy");
     let mut admin = real.admin();
-    admin.must("USE pins_policy");
-    admin.must("CREATE PROCEDURE takes() DO GET_LOCK('policy', 0)");
+    admin.script("USE pins_policy; CREATE PROCEDURE takes() DO GET_LOCK('policy', 0)");
     admin.must("CREATE FUNCTION plain() RETURNS INT DETERMINISTIC RETURN 5");
     let one = |policy: &str| {
         let one = "groups = 1\nbackends_max = 1\nwait_ms_max = 1000";

@@ -15,8 +15,7 @@ fn line_about(pool: &Pool, client: &Client, with: &str) -> String {
 
 #[test]
 fn every_client_is_reported_with_its_pin() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "groups = 1\nbackends_max = 4");
+    let (_, pool) = or_return!(shared_pool("groups = 1\nbackends_max = 4"));
     let clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
     let [plain, mut locks, mut opens] = clients.try_into().unwrap();
     locks.must("SELECT GET_LOCK('reported', 0)");
@@ -83,10 +82,8 @@ fn a_password_in_a_statement_is_never_logged() {
         says.must("CREATE TABLE t (v TEXT)");
         says.must("CREATE TRIGGER b BEFORE INSERT ON t FOR EACH ROW SET @typed = 'geheim'");
         says.must("CREATE PROCEDURE p() SELECT SLEEP(0), 'geheim', GET_LOCK('geheim', 0)");
-        says.must("INSERT INTO t VALUES ('geheim')");
-        says.must("PREPARE s FROM 'SELECT ''geheim'' '");
-        says.must("EXECUTE s");
-        says.must("CALL p()");
+        says.script("INSERT INTO t VALUES ('geheim'); PREPARE s FROM 'SELECT ''geheim'' '");
+        says.script("EXECUTE s; CALL p()");
         // It pins.
         for pins in [
             "SELECT GET_LOCK('geheim too', 0)",

@@ -32,8 +32,7 @@ fn check_prints_every_mistake_and_opens_nothing() {
                 [backend]\naddress = \"127.0.0.1:2\"\n[[user]]\nname = \"app\"\npassword = \"a\"\n";
     std::fs::write(&file, good).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let ran = pool_with(&["--config", path, "--check"]);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let ran = pool_with(&["--config", path, "--check"]).ends(0);
     assert_eq!(ran.stdout, "onramp pool: the settings can be used");
     assert_eq!(ran.stderr, "", "{ran:?}");
     let bad = "clients_maximum = 5\nlisten = [\"nowhere\"]\nbackends_max = 0\n\
@@ -43,8 +42,7 @@ fn check_prints_every_mistake_and_opens_nothing() {
                [[user]]\nname = \"app\"\npassword = \"hush\"\npriority = \"great\"\n\
                [[user]]\nname = \"other\"\n[[user]]\nname = \"app\"\npassword = \"hush\"\n";
     std::fs::write(&file, bad).unwrap();
-    let ran = pool_with(&["--config", path, "--check"]);
-    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let ran = pool_with(&["--config", path, "--check"]).ends(2);
     assert_eq!(ran.stdout, "");
     let lines: Vec<&str> = ran.stderr.lines().collect();
     for parts in [
@@ -75,16 +73,14 @@ fn check_asks_the_server_where_that_is_wanted() {
     let asks =
         |backend: &str, check| pool_with(&["--listen", "127.0.0.1:1", "--backend", backend, check]);
     let good = format!("mysql://app:app@{}", real.address());
-    let ran = asks(&good, "--check=server");
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let ran = asks(&good, "--check=server").ends(0);
     assert!(ran.stdout.contains("; 1 account can log in"), "{ran:?}");
     let nobody = format!("mysql://app:app@{}", loopback(free_port()));
     for (backend, part) in [
         (good.replace("app:app", "app:wrong"), "account 'app': "),
         (nobody, "account 'app': "),
     ] {
-        let ran = asks(&backend, "--check=server");
-        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        let ran = asks(&backend, "--check=server").ends(1);
         assert!(ran.stderr.contains(part), "{part}: {ran:?}");
         assert_eq!(asks(&backend, "--check").status.code(), Some(0));
     }
@@ -102,13 +98,10 @@ fn signals_for_a_pool_do_not_end_other_commands() {
     real.execute(&["CREATE DATABASE signals"]);
     let at = format!("mysql://app:app@{}/signals", real.address());
     let select = |job: &str| format!("load select {job} --target {at} --table-size 10");
-    let ran = onramp(&select("prepare"));
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    onramp(&select("prepare")).ends(0);
     let mut command = std::process::Command::new(binary());
-    command.args(words(&select("run")));
-    command.args(words(
-        "--preflight off --connections 1 --time 3 --report-interval 1",
-    ));
+    let rest = "--preflight off --connections 1 --time 3 --report-interval 1";
+    command.args(words(&format!("{} {rest}", select("run"))));
     let mut load = command
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -149,8 +142,7 @@ fn a_mistake_in_an_option_is_status_2() {
          {known} --backends-max 0 => backends"
     );
     for [line, part] in table(&mistakes) {
-        let ran = pool_with(&[&["--listen", "127.0.0.1:0"], &words(line)[..]].concat());
-        assert_eq!(ran.status.code(), Some(2), "{line}: {ran:?}");
+        let ran = pool_with(&[&["--listen", "127.0.0.1:0"], &words(line)[..]].concat()).ends(2);
         says(&ran.stderr, part);
     }
 }
@@ -198,8 +190,7 @@ fn an_address_in_use_is_said_and_ends_the_pool() {
     let port = real.port();
     let url = format!("mysql://app:app@localhost?socket={}", real.socket());
     let listen = format!("127.0.0.1:{port}");
-    let ran = pool_with(&["--listen", &listen, "--backend", &url]);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = pool_with(&["--listen", &listen, "--backend", &url]).ends(1);
     assert!(ran.stderr.contains(&listen), "{ran:?}");
 }
 
@@ -208,8 +199,7 @@ fn a_refused_account_is_said_and_ends_the_pool() {
     let Some(real) = pooled(server) else { return };
     let url = format!("mysql://app:wrong@127.0.0.1:{}", real.port());
     let listen = format!("127.0.0.1:{}", free_port());
-    let ran = pool_with(&["--listen", &listen, "--backend", &url]);
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let ran = pool_with(&["--listen", &listen, "--backend", &url]).ends(1);
     assert!(ran.stderr.contains("Access denied"), "{ran:?}");
     assert!(
         !ran.stderr.contains("wrong"),
@@ -227,11 +217,12 @@ fn the_server_may_be_reached_by_its_unix_socket() {
 }
 
 #[test]
-fn sigterm_drains() {
+fn sigterm_drains_and_a_hangup_ends_neither_the_pool_nor_the_drain() {
     let Some(real) = pooled(server) else { return };
     crate::world::fresh_schema(real, "drains");
     real.execute(&["CREATE TABLE drains.t (v INT) ENGINE=InnoDB"]);
     let pool = fresh_pool(real, "backends_max = 3\ngroups = 1");
+    pool.hang_up().unwrap();
     let account = app().schema("drains");
     let mut idle = login(&pool.address, &account);
     let mut inside = login(&pool.address, &account);
@@ -247,38 +238,15 @@ fn sigterm_drains() {
         Err(ClientError::Io(_)) => {}
         other => panic!("an idle client is closed, with or without words: {other:?}"),
     }
-    assert!(
-        Client::connect(&pool.address, &account).is_err(),
-        "a drain takes no new clients"
-    );
-    inside.must("INSERT INTO t VALUES (2)");
-    inside.must("COMMIT");
-    assert_eq!(running.receive().unwrap()[0].rows().only(), "0");
-    let (status, said) = pool.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert_eq!(real.admin().value("SELECT COUNT(*) FROM drains.t"), "2");
-}
-
-#[test]
-fn a_hangup_ends_neither_the_pool_nor_a_drain() {
-    let Some(real) = pooled(server) else { return };
-    crate::world::fresh_schema(real, "hangup");
-    real.execute(&["CREATE TABLE hangup.t (v INT) ENGINE=InnoDB"]);
-    let pool = fresh_pool(real, "backends_max = 3\ngroups = 1");
-    pool.hang_up().unwrap();
-    let mut idle = login(&pool.address, &app());
-    let mut inside = login(&pool.address, &app().schema("hangup"));
-    inside.must(HOLD);
-    inside.must("INSERT INTO t VALUES (1)");
-    pool.terminate();
-    assert!(idle.wait().is_err(), "an idle client is closed by a drain");
+    let is_full = Client::connect(&pool.address, &account).is_err();
+    assert!(is_full, "a drain takes no new clients");
     // A second signal would end the drain; this one does not count as such.
     pool.hang_up().unwrap();
-    inside.must("COMMIT");
-    let (status, said) = pool.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    inside.script("INSERT INTO t VALUES (2); COMMIT");
+    assert_eq!(running.receive().unwrap()[0].rows().only(), "0");
+    let said = ended(pool);
     assert!(!said.contains("second signal"), "{said}");
-    assert_eq!(real.admin().value("SELECT COUNT(*) FROM hangup.t"), "1");
+    assert_eq!(real.admin().value("SELECT COUNT(*) FROM drains.t"), "2");
 }
 
 #[test]
@@ -287,13 +255,12 @@ fn a_hangup_does_not_end_the_wait_for_the_server() {
     let pool = Pool::start_waiting(binary(), &["--backend", &backend], "waiting").unwrap();
     pool.hang_up().unwrap();
     pool.terminate();
-    let (status, said) = pool.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    ended(pool);
 }
 
 #[test]
 fn the_sockets_file_has_the_mode_and_the_owner_of_the_settings() {
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::fs::MetadataExt as _;
     let Some(real) = pooled(server) else { return };
     let me = std::fs::metadata(real.folder()).unwrap().uid();
     let cases = [
@@ -351,8 +318,7 @@ fn a_password_in_the_command_line_is_overwritten_at_once() {
     assert!(!said.contains("unheard-of"), "{said}");
     drop(pool);
     let line = "load select run --target mysql://app:unheard-of@h:0/t";
-    let ran = onramp(line);
-    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let ran = onramp(line).ends(2);
     assert!(!format!("{ran:?}").contains("unheard-of"), "{ran:?}");
 }
 
@@ -374,13 +340,10 @@ fn a_password_file_is_all_that_a_command_line_names() {
     pool.wait_for("client ").unwrap();
     assert!(arguments_of(pool.pid()).contains(&backend));
     pool.terminate();
-    let (status, said) = pool.wait();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let said = ended(pool);
     assert!(!said.contains("other's"), "{said}");
-    let warnings: Vec<&str> = said
-        .lines()
-        .filter(|line| line.contains("warning") && !line.contains("runs as root"))
-        .collect();
+    let warns = |line: &&str| line.contains("warning") && !line.contains("runs as root");
+    let warnings: Vec<&str> = said.lines().filter(warns).collect();
     assert_eq!(warnings.len(), 1, "{said}");
     assert!(warnings[0].contains("(mode 0604): chmod o-r"), "{said}");
 }
@@ -416,60 +379,47 @@ fn a_server_that_says_nothing_is_named_with_the_time_that_was_waited() {
     // It is connected to, and never greets.
     let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = mute.local_addr().unwrap();
-    let file = std::env::temp_dir().join(format!("onramp-mute-{}.toml", std::process::id()));
+    let folder = Folder::new("mute");
     for (limit, time) in [("10000", "10 s"), ("300", "300 ms")] {
         let text = format!(
             "dial_ms_max = {limit}\n[backend]\naddress = \"{place}\"\n\
              [[user]]\nname = \"app\"\npassword = \"app\"\n"
         );
-        std::fs::write(&file, text).unwrap();
-        let more = ["--config", file.to_str().unwrap()];
+        let more = ["--config", &folder.put("mute.toml", &text)];
         let pool = Pool::start_waiting(binary(), &more, "waiting for the server: ").unwrap();
         pool.wait_for(&format!("no answer within {time}")).unwrap();
         let said = pool.said();
         assert!(!said.contains("os error 11"), "{said}");
         assert!(!said.contains("temporarily unavailable"), "{said}");
     }
-    std::fs::remove_file(&file).unwrap();
 }
 
 /// Waits until the server runs a SLEEP.
 fn await_sleep(real: &testkit::real::Real) {
     let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'";
     let mut admin = real.admin();
-    while admin.value(sql) == "0" {
-        std::thread::yield_now();
-    }
+    wait_while(|| admin.value(sql) == "0");
 }
 
 #[test]
 fn the_limit_on_clients_is_kept_and_said() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "clients_max = 3\nbackends_max = 1\ngroups = 1");
+    let (_, pool) = or_return!(shared_pool("clients_max = 3\nbackends_max = 1\ngroups = 1"));
     let mut clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
-    match Client::connect(&pool.address, &app()) {
-        Err(ClientError::Refused(failure)) => {
-            assert_eq!(failure.code, 1040);
-            assert!(failure.message.contains("clients_max"), "{failure}");
-        }
-        other => panic!("a fourth client got {other:?}"),
-    }
+    let failure = refusal(&pool.address, &app());
+    assert_eq!(failure.code, 1040);
+    says(&failure.message, "clients_max");
     clients[0].run(Command::Quit, b"").unwrap();
     assert!(
         clients[0].wait().is_err(),
         "the pool closes behind COM_QUIT"
     );
     assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
-    assert!(matches!(
-        clients[1].query("DO 1").unwrap()[..],
-        [Outcome::Done(_)]
-    ));
+    clients[1].must("DO 1");
 }
 
 #[test]
 fn help_and_version_go_to_stdout() {
-    let help = pool_with(&["--help"]);
-    assert_eq!(help.status.code(), Some(0), "{help:?}");
+    let help = pool_with(&["--help"]).ends(0);
     for option in "--listen --backend --config --clients-max --backends-max".split(' ') {
         says(&help.stdout, option);
     }
@@ -644,7 +594,6 @@ fn manual_pages_and_completions_are_made_for_each_command() {
     for name in ["onramp.bash", "_onramp", "onramp.fish"] {
         assert!(read(name).contains("sysbench"), "{name}");
     }
-    let nowhere = run(binary(), &["generate", "man", "/nonexistent/x"], LIMIT);
-    assert_eq!(nowhere.status.code(), Some(1));
+    let nowhere = run(binary(), &["generate", "man", "/nonexistent/x"], LIMIT).ends(1);
     assert!(nowhere.stderr.contains("/nonexistent/x"), "{nowhere:?}");
 }

@@ -6,8 +6,7 @@ use wire::packet::PAYLOAD_MAX;
 
 #[test]
 fn a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let mut client = login(&way, &app().schema("shop"));
     for byte in [0x00, 0x05, 0x08, 0x0B, 0x0C, 0x12, 0x1D, 0x77, 0xFF] {
         let failure = client.refused_command(byte);
@@ -18,8 +17,7 @@ fn a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on() {
 
 #[test]
 fn a_thousand_pipelined_statements_are_answered_in_order() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut client = login(&way, &app());
     let texts: Vec<String> = (0..1000)
         .map(|i| format!("SELECT {i}, REPEAT('x', {i})"))

@@ -261,8 +261,11 @@ fn a_breach_in_a_row_that_has_begun_ends_the_connection() {
     let marker: &[u8] = b"the marker";
     assert!(client.execute(prepared.id, &[Some(marker)], false).is_err());
     assert!(scene.hostile.heard_until_closed().is_empty());
-    let lost = scene.pool.wait_for("event=backend-lost ").unwrap();
-    assert!(lost.contains("a value that ends within its row"), "{lost}");
+    logs(
+        &scene.pool,
+        "event=backend-lost ",
+        "a value that ends within its row",
+    );
     let asked = "SELECT 'others go on'";
     assert_eq!(scene.client(0).value(asked), "others go on");
 }

@@ -164,8 +164,7 @@ fn plain_reads_go_to_readers_and_all_else_to_the_writer() {
             assert_eq!(client.value(WHERE), "one", "{begin}");
             client.must("COMMIT");
         }
-        client.must("SET autocommit = 1");
-        client.must("START TRANSACTION READ ONLY");
+        client.script("SET autocommit = 1; START TRANSACTION READ ONLY");
         let name = client.value(WHERE);
         assert!(is_reader(&name), "{name}");
         for _ in 0..4 {
@@ -177,13 +176,11 @@ fn plain_reads_go_to_readers_and_all_else_to_the_writer() {
         says(&refused.message, "SET onramp_read_from = 'writer'");
         assert_eq!(client.failure("CREATE TABLE x (a INT)").code, 1792);
         assert_eq!(client.failure("BEGIN").code, 1792);
-        client.must("COMMIT");
-        client.must("INSERT INTO t VALUES (7, 7)");
+        client.script("COMMIT; INSERT INTO t VALUES (7, 7)");
         // One that keeps a backend stays there.
         client.must("CREATE TEMPORARY TABLE own (name VARCHAR(9))");
         assert_eq!(client.value(WHERE), "one");
-        client.must("DROP TEMPORARY TABLE own");
-        client.must("SET onramp_read_from = DEFAULT");
+        client.script("DROP TEMPORARY TABLE own; SET onramp_read_from = DEFAULT");
         assert_eq!(client.value(WHERE), "one");
         assert_eq!(client.failure("SET onramp_read_from = 'x'").code, 1231);
 
@@ -319,8 +316,7 @@ fn a_client_that_may_have_written_without_a_number_reads_from_the_writer() {
             assert!(is_reader(&name), "{sql}: {name}");
             let answer = client.query(sql).unwrap();
             assert_eq!(client.value(WHERE), "one", "{sql}: {answer:?}");
-            client.must("SET sql_log_bin = 1");
-            client.must("UPDATE t SET v = v + 1");
+            client.script("SET sql_log_bin = 1; UPDATE t SET v = v + 1");
             let name = client.value(WHERE);
             // What is numbered stands for what came before, but not for what is not logged.
             assert_eq!(is_reader(&name), logs == 1, "{sql}: {name}");

@@ -235,9 +235,7 @@ fn a_thousand_users_are_read_again_under_load() {
             let before = statements.load(Ordering::Relaxed);
             world.write(top, &users(round % 2 * 100, 10 + round));
             console.must("RELOAD");
-            while statements.load(Ordering::Relaxed) < before + 40 {
-                std::thread::yield_now();
-            }
+            wait_while(|| statements.load(Ordering::Relaxed) < before + 40);
         }
     });
     let mut console = world.admin();

@@ -130,8 +130,7 @@ fn a_transactions_end_and_what_is_asked_of_it_are_one_write() {
     let mut client = login(&pool.address, &app());
     let mut other = login(&pool.address, &app());
     for end in ["COMMIT", "ROLLBACK"] {
-        client.must("BEGIN");
-        client.must("INSERT INTO shop.ends VALUES (NULL)");
+        client.script("BEGIN; INSERT INTO shop.ends VALUES (NULL)");
         let id = client.value("SELECT MAX(id) FROM shop.ends");
         watched.take();
         client.must(end);

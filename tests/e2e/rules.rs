@@ -103,8 +103,7 @@ fn what_waits_is_refused_when_its_turn_comes() {
         let (pool, place) = start(real, "rules-queue.toml", "backends_max = 1\ngroups = 1");
         let (mut holder, mut waits) = (login(&pool.address, &app()), login(&pool.address, &app()));
         let mut console = admin(&place);
-        waits.must("SELECT 'queued'");
-        waits.must("SELECT 'queued'");
+        waits.script("SELECT 'queued'; SELECT 'queued'");
         let digest = digest_of(&mut console, "SELECT ?");
         holder.must(HOLD);
         send(&mut waits, "SELECT 'queued'");
@@ -170,10 +169,8 @@ fn many_are_ended_by_account_address_and_idle_transaction() {
         let mut console = admin(&place);
         holder.must(HOLD);
         other.must("SELECT 1");
-        console.must("KILL IDLE TRANSACTIONS OLDER THAN 3600");
-        console.must("KILL USER 'nobody'");
-        console.must("KILL ADDRESS '192.0.2.0/24'");
-        console.must("KILL QUERY USER 'app'");
+        console.script("KILL IDLE TRANSACTIONS OLDER THAN 3600; KILL USER 'nobody'");
+        console.script("KILL ADDRESS '192.0.2.0/24'; KILL QUERY USER 'app'");
         holder.must("SELECT 1");
         let wrong = console.failure("KILL ADDRESS 'here'");
         says(&wrong.message, "expected an address or a network");

@@ -132,8 +132,7 @@ fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
         // Six of the eight backends wait for the row, one is reserved, one holds the row.
         pool.wait_for_census("waiting: 2,").unwrap();
         assert_eq!(admin.value("SELECT n FROM pair WHERE id = 2"), "0");
-        holder.must("UPDATE pair SET n = n + 1 WHERE id = 1");
-        holder.must("COMMIT");
+        holder.script("UPDATE pair SET n = n + 1 WHERE id = 1; COMMIT");
         for other in &mut others {
             assert!(matches!(other.receive().unwrap()[..], [Outcome::Done(_)]));
         }

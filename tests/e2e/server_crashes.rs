@@ -66,9 +66,7 @@ fn a_killed_servers_statements_are_reported_and_never_repeated() {
                 scope.spawn(move || insert_tags(address, who, phase, inserted))
             })
             .collect();
-        while inserted.load(Ordering::SeqCst) < 500 {
-            std::thread::yield_now();
-        }
+        wait_while(|| inserted.load(Ordering::SeqCst) < 500);
         real.kill9();
         phase.store(1, Ordering::SeqCst);
         real.restart().unwrap();
@@ -82,10 +80,8 @@ fn a_killed_servers_statements_are_reported_and_never_repeated() {
     for row in real.admin().rows("SELECT tag FROM faults.t").texts() {
         *present.entry(row[0].clone()).or_default() += 1;
     }
-    assert!(
-        present.values().all(|&count| count == 1),
-        "a statement was executed twice"
-    );
+    let are_single = present.values().all(|&count| count == 1);
+    assert!(are_single, "a statement was executed twice");
     for ledger in &ledgers {
         for tag in &ledger.told_ok {
             assert!(
@@ -187,8 +183,7 @@ fn a_server_that_does_not_answer_is_named_in_the_error() {
     let pool = fresh_pool(&real, settings);
     let mut holds = login(&pool.address, &Account::new("app", "app"));
     let mut waits = login(&pool.address, &Account::new("app", "app"));
-    holds.must("BEGIN");
-    holds.must("SELECT 1");
+    holds.script("BEGIN; SELECT 1");
     real.suspend();
     // Where there is a free connection still, the statement goes there and is never answered.
     send(&mut waits, "SELECT 2");

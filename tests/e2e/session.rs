@@ -8,8 +8,7 @@ use crate::world::*;
 /// from then on the client keeps a backend and gets its answers.
 #[test]
 fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let account = app().schema("shop");
     for (before, question, answer) in [
         ("SELECT 1/0", "SHOW COUNT(*) WARNINGS", "1"),
@@ -40,8 +39,7 @@ fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong(
 /// A change that the server has taken before goes out in front of the statement.
 #[test]
 fn differences_that_cannot_fail_are_not_waited_for() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
+    let (_, pool) = or_return!(shared_pool("backends_max = 1\ngroups = 1"));
     let account = app().schema("shop");
     let clients = [(); 2].map(|()| login(&pool.address, &account));
     let zones = ["+01:00", "-02:00"];
@@ -63,8 +61,7 @@ fn differences_that_cannot_fail_are_not_waited_for() {
 /// A server that is asked for IGNORE_SPACE at login has it in the session's sql_mode from then on.
 #[test]
 fn ignore_space_of_the_login_is_part_of_the_sql_mode() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let account = app().with(cap::IGNORE_SPACE);
     let mut plain = login(&way, &app());
     let mut spaced = login(&way, &account);
@@ -100,8 +97,7 @@ fn clients_that_choose_their_schema_late_take_connections_that_are_there() {
         other.must("CREATE TABLE t (id INT)");
         for number in 0..12 {
             let mut client = login(&pool.address, &app());
-            client.must("SET NAMES utf8mb4");
-            client.must("SELECT @@SESSION.sql_mode");
+            client.script("SET NAMES utf8mb4; SELECT @@SESSION.sql_mode");
             client.run(Command::InitDb, b"late_schema").unwrap();
             client.must(&format!("INSERT INTO t VALUES ({number})"));
             assert_eq!(client.value("SELECT DATABASE()"), "late_schema");

@@ -47,8 +47,7 @@ fn each_write_tells_its_gtid() {
         other.must(between);
         take(&writes.execute(insert, &[], false).unwrap(), between);
         other.must(between);
-        writes.must("BEGIN");
-        writes.must("INSERT INTO t (v) VALUES (3)");
+        writes.script("BEGIN; INSERT INTO t (v) VALUES (3)");
         take(&writes.query("COMMIT").unwrap(), between);
     }
 }

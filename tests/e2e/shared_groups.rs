@@ -98,10 +98,8 @@ fn a_borrower_is_served_when_nobody_else_needs_what_it_gave_back() {
         }
         // All of them at once, with what the first group does not use any more.
         for client in &mut second {
-            assert!(
-                matches!(client.receive().unwrap()[..], [Outcome::Done(_)]),
-                "{round}"
-            );
+            let is_done = matches!(client.receive().unwrap()[..], [Outcome::Done(_)]);
+            assert!(is_done, "{round}");
         }
         pool.wait_for_census(ALL_CHECKED_OUT).unwrap();
         for client in &mut second {

@@ -148,10 +148,8 @@ fn without_a_spool_writers_do_not_wait_behind_slow_readers() {
         pool.wait_for_census(" slow_readers: 4,").unwrap();
         let mut write = |times| {
             for _ in 0..times {
-                writer.must("UPDATE shop.slow_writes SET n = n + 1");
-                writer.must("BEGIN");
-                writer.must("UPDATE shop.slow_writes SET n = n + 1");
-                writer.must("COMMIT");
+                writer.script("UPDATE shop.slow_writes SET n = n + 1; BEGIN");
+                writer.script("UPDATE shop.slow_writes SET n = n + 1; COMMIT");
             }
         };
         write(20);

@@ -5,11 +5,9 @@ use crate::world::*;
 
 #[test]
 fn flush_status_pins_by_its_name() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "backends_max = 2\ngroups = 1");
+    let (_, pool) = or_return!(shared_pool("backends_max = 2\ngroups = 1"));
     let mut client = login(&pool.address, &app());
-    client.must("FLUSH TABLES");
-    client.must("FLUSH STATUS");
+    client.script("FLUSH TABLES; FLUSH STATUS");
     let said = pool.wait_for_census("statements: 2,").unwrap();
     assert!(said.contains("{session_status: 1}"), "{said}");
 }

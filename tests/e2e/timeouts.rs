@@ -47,9 +47,7 @@ fn short_transactions_one_behind_the_other_are_not_too_long() {
                 scope.spawn(|| {
                     let mut client = login(&pool.address, &app());
                     for _ in 0..20 {
-                        client.must("BEGIN");
-                        client.must("DO SLEEP(0.06)");
-                        client.must("COMMIT");
+                        client.script("BEGIN; DO SLEEP(0.06); COMMIT");
                     }
                 });
             }
@@ -79,8 +77,7 @@ fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobod
 
 #[test]
 fn a_client_that_only_pings_is_not_idle() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     let mut pings = login(&way, &app());
     pings.must("SET wait_timeout = 1");
     let mut idle = login(&way, &app());
@@ -94,8 +91,7 @@ fn a_client_that_only_pings_is_not_idle() {
 
 #[test]
 fn a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     let mut slow = login(&way, &app().schema("shop"));
     slow.must("SET net_write_timeout = 1");
     let sql = b"SELECT REPEAT('x', 1000000) FROM seq_1_to_500";
@@ -114,8 +110,7 @@ fn a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off() {
 
 #[test]
 fn a_client_that_stops_amid_a_command_is_cut_off() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     for more in [0, cap::COMPRESS] {
         let mut stops = login(&way, &app().with(more));
         stops.must("SET net_read_timeout = 1");
@@ -136,8 +131,7 @@ fn a_client_that_stops_amid_its_file_is_cut_off() {
     let way = through(real, 1);
     let account = app().schema("amid_file").with(cap::LOCAL_FILES);
     let mut stops = login(&way, &account);
-    stops.must("CREATE TABLE t (id INT) ENGINE=InnoDB");
-    stops.must("SET net_read_timeout = 1");
+    stops.script("CREATE TABLE t (id INT) ENGINE=InnoDB; SET net_read_timeout = 1");
     let load = b"LOAD DATA LOCAL INFILE 'anything' INTO TABLE t";
     stops.send(&[(Command::Query, load)]).unwrap();
     stops.wait().unwrap();

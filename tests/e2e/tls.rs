@@ -50,8 +50,7 @@ fn replies_under_tls_are_those_of_mysql_itself() {
 
 #[test]
 fn messages_of_any_length_go_both_ways() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 1);
+    let (_, way) = or_return!(shared(1));
     for more in [0, cap::COMPRESS] {
         let mut client = login(&way, &secured().with(more));
         let short = [0, 1, 16_000, 16_384, 16_385, 65_536];
@@ -75,8 +74,7 @@ fn info_of_login(client: &Client) -> Vec<u8> {
 /// MariaDB's clients from 11.4 on verify a certificate that no authority has signed by it.
 #[test]
 fn the_certificate_is_proven_by_the_password() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (real, way) = or_return!(shared(2));
     let (cert, _) = testkit::tls::files(real.folder());
     let shown = reactor::tls_files::certificates("the certificate", &cert).unwrap();
     let fingerprint = native::fingerprint(&shown[0]);
@@ -114,8 +112,7 @@ fn the_certificate_is_proven_by_the_password() {
 
 #[test]
 fn full_authentication_takes_the_password_under_tls() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "optional");
+    let (_, pool) = or_return!(shared_tls_pool("optional"));
     // Its password is known as a hash of the other plugin alone: the first login is a full one.
     let mut account = Account::new("hashed_sha", "password").with(cap::SSL);
     account.plugin = Some(Plugin::CachingSha2);
@@ -128,23 +125,16 @@ fn full_authentication_takes_the_password_under_tls() {
     for (user, password) in [("hashed_sha", "wrong"), ("nobody", "app")] {
         let mut account = Account::new(user, password).with(cap::SSL);
         account.plugin = Some(Plugin::CachingSha2);
-        assert_eq!(refused(&pool.address, &account), 1045, "{user}");
+        assert_eq!(refusal(&pool.address, &account).code, 1045, "{user}");
     }
     let mut account = Account::new("sha", SHA_PASSWORD).with(cap::SSL);
     account.plugin = Some(Plugin::Native);
     assert_eq!(login(&pool.address, &account).value("SELECT 1"), "1");
 }
 
-fn refused(address: &Address, account: &Account) -> u16 {
-    match Client::connect(address, account) {
-        Err(ClientError::Refused(failure)) => failure.code,
-        other => panic!("expected an ERR packet, got {other:?}"),
-    }
-}
-
-fn start_tls_pool(real: &Real, mode: &str) -> Pool {
-    let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, mode));
-    fresh_pool(real, &extra)
+fn shared_tls_pool(mode: &str) -> Option<(&'static Real, Pool)> {
+    let secured = tls(pooled(server)?, mode);
+    shared_pool(&format!("groups = 1\nbackends_max = 2\n{secured}"))
 }
 
 /// Refusal of a login in clear, in MySQL's own words.
@@ -153,11 +143,8 @@ fn required_means_that_a_login_in_clear_is_refused() {
     let (real, mysql) = or_return!(pooled(server).zip(pooled(mysql)));
     mysql.execute(&["SET GLOBAL require_secure_transport = ON"]);
     let account = app().plugin(Plugin::CachingSha2).without(cap::SSL);
-    let expected = Client::connect(&mysql.address(), &account);
+    let expected = refusal(&mysql.address(), &account);
     mysql.execute(&["SET GLOBAL require_secure_transport = OFF"]);
-    let Err(ClientError::Refused(expected)) = expected else {
-        panic!("{expected:?}");
-    };
     assert_eq!((expected.code, &*expected.state), (3159, "HY000"));
     let socket = real.folder().join("required.sock");
     let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, "required"));
@@ -165,13 +152,9 @@ fn required_means_that_a_login_in_clear_is_refused() {
     let pool = start_pool_with(real, "required.toml", &extra, &more);
     for user in ["app", "nobody", "sha"] {
         let account = Account::new(user, "app").without(cap::SSL);
-        match Client::connect(&pool.address, &account) {
-            Err(ClientError::Refused(failure)) => assert_eq!(failure, expected),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(refusal(&pool.address, &account), expected);
     }
-    let line = pool.wait_for("insecure-transport").unwrap();
-    assert!(line.contains("event=login-refused"), "{line}");
+    logs(&pool, "insecure-transport", "event=login-refused");
     // A Unix socket is secure by itself.
     for address in [pool.address.clone(), Address::Unix(socket)] {
         let mut client = login(&address, &secured());
@@ -266,8 +249,7 @@ fn answer_of(tls: &mut ClientConnection, stream: &mut TcpStream) -> u8 {
 
 #[test]
 fn the_request_and_the_handshake_may_be_cut_anywhere() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "required");
+    let (_, pool) = or_return!(shared_tls_pool("required"));
     let bytewise = |stream: &mut TcpStream, bytes: &[u8]| {
         for byte in bytes {
             stream.write_all(&[*byte]).unwrap();
@@ -308,8 +290,7 @@ fn the_request_and_the_handshake_may_be_cut_anywhere() {
 /// The login in one segment with the end of the handshake, and commands behind it.
 #[test]
 fn the_login_may_come_with_the_end_of_the_handshake() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "required");
+    let (_, pool) = or_return!(shared_tls_pool("required"));
     for version in [&TLS12, &TLS13] {
         let mut raw = Raw::new(&pool.address);
         let mut tls = testkit::tls::client(&[version]);
@@ -332,8 +313,7 @@ fn the_login_may_come_with_the_end_of_the_handshake() {
 /// connection: it is no TLS.
 #[test]
 fn what_is_injected_in_front_of_tls_is_never_a_login() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "optional");
+    let (_, pool) = or_return!(shared_tls_pool("optional"));
     for in_one_write in [true, false] {
         let mut raw = Raw::new(&pool.address);
         let login = raw.login("app", "app", 2);
@@ -359,8 +339,7 @@ fn what_is_injected_in_front_of_tls_is_never_a_login() {
 
 #[test]
 fn what_is_no_tls_ends_that_connection_alone() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "optional");
+    let (_, pool) = or_return!(shared_tls_pool("optional"));
     let mut hello = Vec::new();
     testkit::tls::client(&[&TLS13])
         .write_tls(&mut hello)
@@ -427,8 +406,7 @@ fn a_handshake_that_does_not_end_is_ended_in_time() {
 /// True if it says goodbye or not, what a client leaves is taken back.
 #[test]
 fn clients_may_leave_without_a_word() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "optional");
+    let (_, pool) = or_return!(shared_tls_pool("optional"));
     for announced in [true, false] {
         let mut raw = Raw::new(&pool.address);
         let mut tls = testkit::tls::client(&[&TLS13]);
@@ -455,8 +433,7 @@ fn clients_may_leave_without_a_word() {
 /// Many logins at once are all served, handshake by handshake.
 #[test]
 fn a_storm_of_handshakes_is_served() {
-    let Some(real) = pooled(server) else { return };
-    let way = through(real, 2);
+    let (_, way) = or_return!(shared(2));
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -478,8 +455,7 @@ fn s_client(at: &str, more: &str) -> Program {
 
 #[test]
 fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "optional");
+    let (real, pool) = or_return!(shared_tls_pool("optional"));
     let at = format!("127.0.0.1:{}", port_of(&pool.address));
     let ca = real.folder().join("cert.pem");
     for version in ["-tls1_2", "-tls1_3"] {
@@ -508,7 +484,7 @@ fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
 
 /// A program of OpenSSL's that is told what to do, and what it says.
 struct Openssl {
-    child: std::process::Child,
+    child: Ended,
     said: String,
 }
 
@@ -516,7 +492,7 @@ impl Openssl {
     fn start(at: &str, version: &str) -> std::io::Result<Openssl> {
         let mut program = s_client(at, &format!("-msg {version}"));
         let program = program.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let child = program.stderr(Stdio::null()).spawn()?;
+        let child = Ended(program.stderr(Stdio::null()).spawn()?);
         let mut openssl = Openssl {
             child,
             said: String::new(),
@@ -527,7 +503,7 @@ impl Openssl {
     }
 
     fn told(&mut self, line: &str) {
-        let stdin = self.child.stdin.as_mut().unwrap();
+        let stdin = self.child.0.stdin.as_mut().unwrap();
         stdin.write_all(line.as_bytes()).unwrap();
         stdin.flush().unwrap();
     }
@@ -540,7 +516,7 @@ impl Openssl {
                 self.said.drain(..at + expected.len());
                 return true;
             }
-            match self.child.stdout.as_mut().unwrap().read(&mut bytes) {
+            match self.child.0.stdout.as_mut().unwrap().read(&mut bytes) {
                 Ok(0) => return false,
                 Ok(count) => self.said += &String::from_utf8_lossy(&bytes[..count]),
                 Err(error) => panic!("{error}"),
@@ -550,13 +526,6 @@ impl Openssl {
 
     fn hears(&mut self, expected: &str) {
         assert!(self.has_heard(expected), "no {expected} in {}", self.said);
-    }
-}
-
-impl Drop for Openssl {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -603,8 +572,7 @@ fn mariadb(port: &str, more: &[&str]) -> std::io::Result<Output> {
 
 #[test]
 fn the_mariadb_command_line_verifies_the_certificate() {
-    let Some(real) = pooled(server) else { return };
-    let pool = start_tls_pool(real, "required");
+    let (real, pool) = or_return!(shared_tls_pool("required"));
     let port = port_of(&pool.address);
     let ca = format!("--ssl-ca={}", real.folder().join("cert.pem").display());
     let run = |more: &[&str]| mariadb(&port, more);
@@ -705,8 +673,7 @@ fn the_password_itself_is_taken_under_tls_alone() {
         if !passes(PASSWORD_ITSELF, &[&port, &ca]) {
             return;
         }
-        let line = pool.wait_for("reason=tls-required").unwrap();
-        assert!(line.contains("account=\"clear\""), "{line}");
+        logs(&pool, "reason=tls-required", "account=\"clear\"");
         assert!(!pool.said().contains("it's itself"), "{}", pool.said());
     }
 }

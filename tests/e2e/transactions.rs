@@ -13,8 +13,7 @@ fn a_client_that_leaves_in_a_transaction_leaves_its_backend_to_others() {
         let new = || login(&pool.address, &app().schema(test));
         let mut stays = new();
         stays.must("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)");
-        stays.must("INSERT INTO t VALUES (1, 1)");
-        stays.must("SET @mine = 7");
+        stays.script("INSERT INTO t VALUES (1, 1); SET @mine = 7");
         let write = "UPDATE t SET v = v + 100 WHERE id = 1";
         let left: [&[&str]; 7] = [
             &["SET autocommit = 0", "SELECT v FROM t"],

@@ -139,8 +139,7 @@ fn harmless_code_pins_nobody() {
         let mut one = join(&pool, "hidden_harmless");
         let mut other = join(&pool, "hidden_harmless");
         for _ in 0..3 {
-            one.must("SET @who = 'me'");
-            one.must("INSERT INTO t (v) VALUES (NULL)");
+            one.script("SET @who = 'me'; INSERT INTO t (v) VALUES (NULL)");
             assert_eq!(other.value("SELECT COUNT(h) > 0 FROM vw"), "1");
         }
         assert_eq!(other.value("SELECT MAX(who) FROM log"), "me");

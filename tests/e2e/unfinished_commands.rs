@@ -87,8 +87,7 @@ fn unfinished_frames_of_zstd_take_no_more_than_their_bound() {
 
 #[test]
 fn a_command_longer_than_half_of_the_room_is_refused_and_others_are_not() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "input_bytes_max = 2097152");
+    let (_, pool) = or_return!(shared_pool("input_bytes_max = 2097152"));
     let mut good = login(&pool.address, &app());
     for more in [0, cap::COMPRESS] {
         let mut long = login(&pool.address, &app().with(more));
@@ -144,8 +143,7 @@ fn the_users_limit_is_for_its_clients_alone() {
 
 #[test]
 fn who_holds_room_and_does_not_go_on_makes_way_for_who_waits() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "groups = 2\ninput_bytes_max = 4194304");
+    let (_, pool) = or_return!(shared_pool("groups = 2\ninput_bytes_max = 4194304"));
     let mut stalled: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
     for client in &mut stalled {
         client

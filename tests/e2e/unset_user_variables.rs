@@ -7,8 +7,7 @@ use crate::world::*;
 /// and statements that name none.
 #[test]
 fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
-    let Some(real) = pooled(server) else { return };
-    let pool = fresh_pool(real, "backends_max = 1\ngroups = 1");
+    let (_, pool) = or_return!(shared_pool("backends_max = 1\ngroups = 1"));
     let account = app();
     let [mut a, mut b] = [(); 2].map(|()| login(&pool.address, &account));
     let mut statements = 0;
@@ -99,8 +98,7 @@ fn cascades_are_logged_and_fire_triggers_whoever_had_the_backend_before() {
     assert_eq!(tables_logged(&real, c, 6), reset);
     b.must("USE cascades");
     assert_eq!(tables_logged(&real, b, 7), fresh);
-    b.must("SET enable_cascade_triggers = ON");
-    b.must("DELETE FROM parent WHERE id = 8");
+    b.script("SET enable_cascade_triggers = ON; DELETE FROM parent WHERE id = 8");
     assert_eq!(b.value("SELECT p FROM told"), "8");
 }
 

@@ -12,6 +12,7 @@ use handover::Record;
 use reactor::Right;
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Command as Program, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use testkit::oracle::{Backends, Pair, Step, Verdict, draw, ground};
 use testkit::output::Output;
@@ -176,8 +177,7 @@ fn rules_go_to_the_next_process_also_while_clients_do() {
         let mut line = Line::start(real, &name, &extra);
         let mut old_console = admin(&console_of(&line.pool));
         let (mut client, mut busy) = (login(line.address(), &app()), login(line.address(), &app()));
-        client.must("SELECT 'first'");
-        client.must("DO 'second'");
+        client.script("SELECT 'first'; DO 'second'");
         let first = digest_of(&mut old_console, "SELECT ?");
         let second = digest_of(&mut old_console, "DO ?");
         old_console.must(&format!("REJECT DIGEST '{first}' WITH 'no' FOR 600"));
@@ -306,9 +306,7 @@ fn a_successor_takes_nobody_before_it_knows_the_servers_global_values() {
     proxy.go_wrong(At::Said(names), Passes::Nothing, Wrong::Closed);
     let said = std::thread::scope(|scope| {
         scope.spawn(|| {
-            while proxy.wrong_count() == 0 {
-                std::thread::yield_now();
-            }
+            wait_while(|| proxy.wrong_count() == 0);
             proxy.mend();
         });
         line.upgrade()
@@ -342,8 +340,7 @@ fn transactions_and_pins_go(real: &Real) {
     open.execute(insert, &[Some(b"1")], false).unwrap();
     assert_eq!(open.value("EXECUTE named"), "open");
     // What it has left is read back when the transaction has ended.
-    open.must("INSERT INTO counted_on (a) VALUES (1)");
-    open.must("SELECT CAST('x' AS SIGNED)");
+    open.script("INSERT INTO counted_on (a) VALUES (1); SELECT CAST('x' AS SIGNED)");
     // A user variable that is not read back before its transaction has ended.
     let mut late = login(&address, &account);
     late.must("SET @late = 'late'");
@@ -359,8 +356,7 @@ fn transactions_and_pins_go(real: &Real) {
     // An EOF has no room for what MySQL reports, so that it owes that behind each SELECT.
     let old = account.with(cap::COMPRESS).without(cap::DEPRECATE_EOF);
     let mut temporary = login(&address, &old);
-    temporary.must("CREATE TEMPORARY TABLE kept (a INT)");
-    temporary.must("INSERT INTO kept VALUES (7)");
+    temporary.script("CREATE TEMPORARY TABLE kept (a INT); INSERT INTO kept VALUES (7)");
     for round in 0..3 {
         let said = line.upgrade();
         assert!(said.contains("handed over: 7"), "{round}: {said}");
@@ -387,8 +383,7 @@ fn transactions_and_pins_go(real: &Real) {
     late.must("COMMIT");
     assert_eq!(late.value("SELECT @late"), "late");
     drop((announced, late));
-    begun.must("INSERT INTO t VALUES (101)");
-    begun.must("ROLLBACK");
+    begun.script("INSERT INTO t VALUES (101); ROLLBACK");
     assert_eq!(begun.value("SELECT COUNT(*) FROM t"), "4");
     // What has come serves nobody else, and is closed when it is checked in.
     line.upgrade();
@@ -766,10 +761,12 @@ impl Last {
             drop(Fake::connect(pool));
             return;
         }
-        let needs_groups = !matches!(
-            self,
-            Last::SaysHello | Last::SaysThatItCannot | Last::IsReadyWithoutGroups
-        );
+        let alone = [
+            Last::SaysHello,
+            Last::SaysThatItCannot,
+            Last::IsReadyWithoutGroups,
+        ];
+        let needs_groups = !alone.contains(&self);
         let listener = needs_groups.then(listen_as_group);
         let fake = Fake::hello(pool, VERSION);
         if self == Last::SaysThatItCannot {
@@ -803,10 +800,8 @@ impl Last {
             return;
         }
         hear(&socket, CLIENTS, &mut descriptors);
-        assert!(
-            descriptors.len() > 2,
-            "clients, and a backend: {descriptors:?}"
-        );
+        // Clients, and a backend.
+        assert!(descriptors.len() > 2, "{descriptors:?}");
         match self {
             Last::AcknowledgesClientsInPart => {
                 let both = [3, 0, 0, 0, 9, 2, 0, 0];
@@ -883,34 +878,30 @@ fn moved_of(said: &str) -> usize {
 /// A successor under gdb, which kills it as it comes to the `number`-th message that it sends or
 /// has received; a successor with fewer messages goes on.
 struct Stopped {
-    gdb: std::process::Child,
+    /// What it runs is killed with it.
+    gdb: Ended,
     said: Output,
 }
 
 impl Stopped {
     fn start(line: &Line, function: &str, number: usize) -> Stopped {
-        let mut gdb = std::process::Command::new("gdb");
+        let mut gdb = Program::new("gdb");
         gdb.args(["-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"]);
         let stop = format!("break handover::frames::Frame::{function}");
         let ignore = format!("ignore 1 {}", number - 1);
-        for command in [
-            "handle all nostop noprint pass",
-            &stop,
-            &ignore,
-            "run",
-            "kill",
-        ] {
+        let pass = "handle all nostop noprint pass";
+        for command in [pass, &stop, &ignore, "run", "kill"] {
             gdb.args(["-ex", command]);
         }
         let pid = line.pool.pid().to_string();
         gdb.arg("--args").arg(binary());
         gdb.args(["pool", "--listen", &line.address().to_string()]);
         gdb.args(&line.arguments).args(["--upgrade", &pid]);
-        gdb.stdin(std::process::Stdio::null());
-        gdb.stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::piped());
+        gdb.stdin(Stdio::null()).stdout(Stdio::null());
+        gdb.stderr(Stdio::piped());
         let mut gdb = gdb.spawn().unwrap();
         let said = Output::of(gdb.stderr.take().unwrap());
+        let gdb = Ended(gdb);
         Stopped { gdb, said }
     }
 
@@ -921,18 +912,10 @@ impl Stopped {
             Err(why) => {
                 let is_late = why.contains("came in time");
                 assert!(!is_late, "{why}\nold: {}", line.pool.said());
-                self.gdb.wait().unwrap();
+                self.gdb.0.wait().unwrap();
                 true
             }
         }
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        // What it runs is killed with it.
-        let _ = self.gdb.kill();
-        let _ = self.gdb.wait();
     }
 }
 
@@ -944,7 +927,7 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
     const CLIENTS: usize = 150;
     const OPEN: usize = 5;
     let Some(real) = pooled(server) else { return };
-    let has_gdb = std::process::Command::new("gdb").arg("--version").output();
+    let has_gdb = Program::new("gdb").arg("--version").output();
     if !has_gdb.is_ok_and(|output| output.status.success()) {
         return skip("gdb is not installed");
     }
@@ -1160,8 +1143,7 @@ impl<'a> Chain<'a> {
         let number = self.pools.len();
         let text = Chain::settings(self.real, number);
         std::fs::write(&self.file, text).unwrap();
-        let before = self.pools[before].as_ref().unwrap();
-        let place = (before.pid(), &self.address);
+        let place = (self.at(before).pid(), &self.address);
         let arguments = ["--config", self.file.to_str().unwrap()];
         let pool = Pool::begin_in_place_of(place, binary(), &arguments).unwrap();
         self.pools.push(Some(pool));
@@ -1170,7 +1152,7 @@ impl<'a> Chain<'a> {
     /// Begins the next upgrade, and waits until it listens and has a client at work.
     fn next(&mut self) {
         self.begin_next(self.pools.len() - 1);
-        let last = self.pools.last().unwrap().as_ref().unwrap();
+        let last = self.at(self.pools.len() - 1);
         last.wait_for("event=listening").unwrap();
         self.wait_at_gate();
     }
@@ -1190,11 +1172,12 @@ impl<'a> Chain<'a> {
     }
 
     fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
-        let stop = std::time::Instant::now() + LIMIT;
-        while !is_so(self) {
-            assert!(std::time::Instant::now() < stop, "{what}");
-            reactor::pause(Duration::from_millis(5));
-        }
+        within(what, || is_so(self).then_some(()));
+    }
+
+    /// The process of this number.
+    fn at(&self, number: usize) -> &Pool {
+        self.pools[number].as_ref().unwrap()
     }
 
     /// The processes that accept, of so many logins, by their numbers.
@@ -1230,10 +1213,7 @@ impl<'a> Chain<'a> {
         for (number, pool) in pools.into_iter().enumerate() {
             match pool {
                 Some(pool) if number == last => left = Some(pool),
-                Some(pool) => {
-                    let (status, said) = pool.wait();
-                    assert!(status.success(), "{number}: {said}");
-                }
+                Some(pool) => drop(ended(pool)),
                 None => {}
             }
         }
@@ -1250,15 +1230,14 @@ fn an_upgrade_that_takes_long_does_not_bring_back_settings_of_before() {
     let real = or_return!(own_shop());
     let mut chain = Chain::start(&real, "upgrade-late.toml");
     chain.begin_next(0);
-    let second = chain.pools[1].as_ref().unwrap();
-    second.wait_for("event=listening").unwrap();
+    chain.at(1).wait_for("event=listening").unwrap();
     chain.next();
     assert_eq!(chain.accepting(), [2].into());
     chain.open_gate(None);
     // The clients of both have come to the third by way of the second.
     for (number, pool) in chain.pools.iter_mut().enumerate().take(2) {
-        let (status, said) = pool.take().unwrap().wait();
-        assert!(status.success() && said.contains("handed over: "), "{said}");
+        let said = ended(pool.take().unwrap());
+        says(&said, "handed over: ");
         assert!(!said.contains("event=upgrade-failed"), "{number}: {said}");
     }
     assert_eq!(chain.accepting(), [2].into());
@@ -1286,8 +1265,8 @@ fn of_five_upgrades_at_once_any_is_killed_and_one_process_accepts() {
             (1..4).for_each(|_| chain.next());
             assert_eq!(chain.accepting(), [3].into());
             chain.begin_next(3);
-            let says = &chain.pools[if by_old { 3 } else { 4 }];
-            says.as_ref().unwrap().wait_for(step).unwrap();
+            let says = chain.at(if by_old { 3 } else { 4 });
+            says.wait_for(step).unwrap();
             // Dropped is killed.
             chain.pools[victim] = None;
             if victim != 4 {
@@ -1298,7 +1277,7 @@ fn of_five_upgrades_at_once_any_is_killed_and_one_process_accepts() {
                 chain.pools[4] = last.is_running().then_some(last);
             }
             if (1..4).contains(&victim) {
-                let before = chain.pools[victim - 1].as_ref().unwrap();
+                let before = chain.at(victim - 1);
                 before.wait_for("event=upgrade-failed").unwrap();
             }
             let accepts = match (victim, &chain.pools[4]) {
@@ -1323,37 +1302,34 @@ fn a_successor_that_stands_still_is_given_up_and_ends_when_it_goes_on() {
     let real = or_return!(own_shop());
     let mut chain = Chain::start(&real, "upgrade-still.toml");
     chain.begin_next(0);
-    let (first, second) = (&chain.pools[0], &chain.pools[1]);
-    let (first, second) = (first.as_ref().unwrap(), second.as_ref().unwrap());
-    second.wait_for("event=listening").unwrap();
+    chain.at(1).wait_for("event=listening").unwrap();
+    let second = chain.at(1).pid();
     let signal = |name: &str| {
-        let pid = second.pid().to_string();
-        let done = std::process::Command::new("kill")
-            .args([name, &pid])
+        let done = Program::new("kill")
+            .args([name, &second.to_string()])
             .status();
         assert!(done.unwrap().success());
     };
     signal("-STOP");
     // A signal that was sent may not have reached all threads.
-    while !stands_still(second.pid()) {
-        std::thread::yield_now();
-    }
+    wait_while(|| !stands_still(second));
     chain.gate.must("UNLOCK TABLES");
-    let said = first.wait_for("event=upgrade-failed").unwrap();
+    let said = chain.at(0).wait_for("event=upgrade-failed").unwrap();
     assert!(said.contains("has not answered within 10 s"), "{said}");
     assert!(said.contains("and accepts again"), "{said}");
     assert_eq!(chain.accepting(), [0].into());
     signal("-CONT");
-    let said = second.wait_for("event=upgrade-failed").unwrap();
-    says(&said, "this one ends with its last client");
-    let (status, said) = chain.pools[1].take().unwrap().wait();
-    assert!(status.success(), "{said}");
+    logs(
+        chain.at(1),
+        "event=upgrade-failed",
+        "this one ends with its last client",
+    );
+    ended(chain.pools[1].take().unwrap());
     chain.open_gate(None);
     assert_eq!(chain.accepting(), [0].into());
     // The next one takes over.
     chain.begin_next(0);
-    let third = chain.pools[2].as_ref().unwrap();
-    third.wait_for("event=upgraded").unwrap();
+    chain.at(2).wait_for("event=upgraded").unwrap();
     assert_eq!(chain.accepting(), [2].into());
     chain.ends_but(2);
 }
@@ -1368,28 +1344,26 @@ fn stands_still(pid: u32) -> bool {
     })
 }
 
-/// Listener at the name of the first group of this process. Tests run at once, and have one name.
-fn listen_as_group() -> OwnedFd {
-    let name = format!("onramp-pool-{}-group-0", std::process::id());
+/// Looks until there is something, which must come in time.
+fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let stop = std::time::Instant::now() + LIMIT;
     loop {
-        match handover::listen_at(&name) {
-            Ok(listener) => return listener,
-            Err(error) => assert!(std::time::Instant::now() < stop, "{error}"),
+        if let Some(found) = look() {
+            return found;
         }
+        assert!(std::time::Instant::now() < stop, "{what} has not come");
         std::thread::yield_now();
     }
 }
 
+/// Listener at the name of the first group of this process. Tests run at once, and have one name.
+fn listen_as_group() -> OwnedFd {
+    let name = format!("onramp-pool-{}-group-0", std::process::id());
+    within("the name of a group", || handover::listen_at(&name).ok())
+}
+
 fn accept(listener: &OwnedFd) -> OwnedFd {
-    let stop = std::time::Instant::now() + LIMIT;
-    loop {
-        if let Some(socket) = reactor::socket::accept(listener).unwrap() {
-            return socket;
-        }
-        assert!(std::time::Instant::now() < stop, "nobody has come");
-        std::thread::yield_now();
-    }
+    within("a peer", || reactor::socket::accept(listener).unwrap())
 }
 
 /// Kinds of messages.
@@ -1417,27 +1391,25 @@ fn hear(socket: &OwnedFd, kind: u8, descriptors: &mut Vec<OwnedFd>) {
 
 /// Hears a message of one of these kinds.
 fn hear_one_of(socket: &OwnedFd, kinds: &[u8], descriptors: &mut Vec<OwnedFd>) {
-    let stop = std::time::Instant::now() + LIMIT;
     let mut buffer = vec![0; 1 << 20];
     let mut heard = Vec::new();
-    loop {
+    within("a message", || {
         while let Some(header) = heard.first_chunk::<5>() {
             let len = u32::from_le_bytes(header[..4].try_into().unwrap()) as usize;
             if heard.len() < 5 + len {
                 break;
             }
             if kinds.contains(&header[4]) {
-                return;
+                return Some(());
             }
             heard.drain(..5 + len);
         }
-        match handover::receive(socket, &mut buffer, descriptors) {
-            Ok(0) => panic!("the pool has gone"),
-            Ok(count) => heard.extend_from_slice(&buffer[..count]),
-            Err(_) => assert!(std::time::Instant::now() < stop, "nothing has come"),
+        if let Ok(count) = handover::receive(socket, &mut buffer, descriptors) {
+            assert!(count > 0, "the pool has gone");
+            heard.extend_from_slice(&buffer[..count]);
         }
-        std::thread::yield_now();
-    }
+        None
+    });
 }
 
 #[test]
@@ -1514,8 +1486,11 @@ fn a_reload_that_needs_an_upgrade_begins_one_if_that_is_asked_for() {
                    admin_password = \"secret\"\n";
     write(&format!("{top}\ncompression = false\n{console}"));
     line.pool.hang_up().unwrap();
-    let said = line.pool.wait_for("an upgrade begins").unwrap();
-    assert!(said.contains("compression: true -> false"), "{said}");
+    logs(
+        &line.pool,
+        "an upgrade begins",
+        "compression: true -> false",
+    );
     let pid = successor_of(&line.pool);
     assert_eq!(client.value("SELECT @a"), "1");
     let mut console = login(&console_of(&line.pool), &Account::new("admin", "secret"));

@@ -226,6 +226,19 @@ pub(crate) fn says(text: &str, words: &str) {
     assert!(text.contains(words), "no '{words}' in: {text}");
 }
 
+/// Waits for a line of a pool's log with this part; it must have these words too.
+#[track_caller]
+pub(crate) fn logs(pool: &Pool, part: &str, words: &str) {
+    says(&pool.wait_for(part).unwrap(), words);
+}
+
+/// Waits for as long as this holds.
+pub(crate) fn wait_while(mut holds: impl FnMut() -> bool) {
+    while holds() {
+        std::thread::yield_now();
+    }
+}
+
 /// Runs the program with the words of a line to its end.
 pub(crate) fn onramp(line: &str) -> Ran {
     run(binary(), &words(line), Duration::from_secs(60))
@@ -359,6 +372,26 @@ pub(crate) fn through(real: &Real, backends: usize) -> Way {
     }
 }
 
+/// The shared MariaDB behind such a pool.
+pub(crate) fn shared(backends: usize) -> Option<(&'static Real, Way)> {
+    pooled(server).map(|real| (real, through(real, backends)))
+}
+
+/// The shared MariaDB behind a pool with these lines of configuration.
+pub(crate) fn shared_pool(extra: &str) -> Option<(&'static Real, Pool)> {
+    pooled(server).map(|real| (real, fresh_pool(real, extra)))
+}
+
+/// A process that ends with its test.
+pub(crate) struct Ended(pub(crate) std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The usual account.
 pub(crate) fn app() -> Account {
     Account::new("app", "app")
@@ -368,6 +401,14 @@ pub(crate) fn app() -> Account {
 pub(crate) fn login(address: &Address, account: &Account) -> Client {
     Client::connect(address, account)
         .unwrap_or_else(|error| panic!("{} at {address}: {error}", account.user))
+}
+
+/// Tries to log in, which must be refused.
+pub(crate) fn refusal(address: &Address, account: &Account) -> Failure {
+    match Client::connect(address, account) {
+        Err(ClientError::Refused(failure)) => failure,
+        other => panic!("{}: expected an ERR packet, got {other:?}", account.user),
+    }
 }
 
 /// Makes an empty schema of this name. Tests run at once: MySQL may choose one of them as the

@@ -525,6 +525,16 @@ impl Client {
         outcomes.into_iter().next().unwrap()
     }
 
+    /// Runs statements that stand apart by `; `, each by itself, which must succeed.
+    ///
+    /// # Panics
+    /// When one does not.
+    pub fn script(&mut self, text: &str) {
+        for sql in text.split("; ") {
+            self.must(sql);
+        }
+    }
+
     /// Runs SQL that must return rows.
     ///
     /// # Panics

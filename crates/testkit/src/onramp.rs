@@ -442,6 +442,18 @@ pub fn run(binary: &Path, arguments: &[&str], limit: Duration) -> Ran {
     }
 }
 
+impl Ran {
+    /// Itself, which has ended with this status.
+    ///
+    /// # Panics
+    /// When it has not.
+    #[track_caller]
+    pub fn ends(self, code: i32) -> Ran {
+        assert_eq!(self.status.code(), Some(code), "{self:?}");
+        self
+    }
+}
+
 /// Asks a program to end, as `kill` does.
 pub fn terminate(child: &Child) {
     signal(child, Signal::TERM);

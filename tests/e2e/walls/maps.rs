@@ -47,16 +47,6 @@ os._exit(0)
 const EAGAIN: u64 = 11;
 const ENOMEM: u64 = 12;
 
-/// Ends the child with the test.
-struct Ending(Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
     if !has(&["python3"]) {
@@ -76,7 +66,7 @@ fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut child = Ending(child);
+    let mut child = Ended(child);
     let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "ready");
     let pid = child.0.id().to_string();
@@ -144,10 +134,8 @@ fn mappings_of_a_server_end_its_connections_where_the_doctor_says() {
     let forecast = doctor(&[], &["--role", "server", "--server-pid", &pid]);
     let crowd = Crowd::gather(&real, &forecast, "");
     let words = &crowd.words;
-    assert!(
-        words.starts_with("ERROR 1135: ") && words.contains("errno 11"),
-        "{words}"
-    );
+    assert!(words.starts_with("ERROR 1135: "), "{words}");
+    assert!(words.contains("errno 11"), "{words}");
     assert_eq!(explained(words), ["server-1135"], "{words}");
     compare(&forecast, "max_map_count", crowd.count());
     let nearest = nearest_limit(&["1135", "--server-pid", &pid]);
