@@ -878,7 +878,7 @@ fn moved_of(said: &str) -> usize {
 /// A successor under gdb, which kills it as it comes to the `number`-th message that it sends or
 /// has received; a successor with fewer messages goes on.
 struct Stopped {
-    /// What it runs is killed with it.
+    /// The debugger; the program that it runs is killed with it.
     gdb: Ended,
     said: Output,
 }
