@@ -149,13 +149,14 @@ fn a_writer_of_which_every_second_answer_is_late_stays() {
     let every_second = acted(
         &pair.one,
         Arc::new(move |text| {
-            let number = match text.contains("AS read_only") {
-                true => count.fetch_add(1, Ordering::SeqCst),
-                false => 0,
+            let late = match text.contains("AS read_only") {
+                true => count.fetch_add(1, Ordering::SeqCst) % 2 == 1,
+                // A new login is no way out.
+                false => text.contains("sql_big_selects") && count.load(Ordering::SeqCst) > 0,
             };
             (
                 text.to_owned(),
-                Duration::from_millis(400) * u32::from(number % 2 == 1),
+                Duration::from_millis(400) * u32::from(late),
             )
         }),
     );

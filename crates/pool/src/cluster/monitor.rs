@@ -1,13 +1,14 @@
 //! The monitor of one server: a thread that asks it again and again.
 //!
 //! Each server has a thread, so that one that answers slowly holds up no question to another. Every
-//! question goes out on one connection, which is opened anew when it was lost. No read waits longer
-//! than `cluster.answer_ms_max`.
+//! question goes out on one connection, which is opened anew when it was lost. An answer that has
+//! not come within `cluster.answer_ms_max` is counted as missing, and waited for on: one that comes
+//! late shows that the server is alive, and a new login would be late too.
 
 use crate::cluster::Cluster;
 use crate::cluster::traits::Traits;
 use crate::observe::log::{Event, note};
-use crate::server::probe::{Connection, Fault, ProbeError, log_in_at};
+use crate::server::probe::{Connection, Fault, Late, ProbeError, log_in_at};
 use crate::server::upstream::Upstream;
 use ::cluster::{Failure, Observation, Report, ServerId, questions};
 use reactor::{Address, Time};
@@ -44,7 +45,7 @@ pub(crate) fn start(cluster: &Arc<Cluster>) -> Result<(), String> {
 }
 
 impl Cluster {
-    fn keep_asking(&self, id: ServerId) {
+    fn keep_asking(self: &Arc<Self>, id: ServerId) {
         let trigger = &self.members[id.index()].trigger;
         let (mut asked, mut before) = (None, None);
         loop {
@@ -79,7 +80,7 @@ impl Cluster {
 
     /// Asks on the connection that stands; if that was lost, or there is none, on another.
     fn ask(
-        &self,
+        self: &Arc<Self>,
         id: ServerId,
         place: &Arc<Upstream>,
         kept: &mut Option<Asked>,
@@ -91,7 +92,12 @@ impl Cluster {
             }
         }
         let settings = self.settings();
-        let logged_in = log_in_at(place, &settings, self.answer_max);
+        let logged_in = log_in_at(
+            place,
+            &settings,
+            self.answer_max,
+            Some(self.late(id, place)),
+        );
         let logged_in = logged_in.and_then(|(mut connection, greeting)| {
             let traits = Traits::ask(&mut connection, &greeting)?;
             Ok((connection, greeting, traits))
@@ -104,6 +110,23 @@ impl Cluster {
             version,
         };
         self.ask_on(asked, kept)
+    }
+
+    /// Notes, each time that a server's answer is late, that it is missing so far.
+    fn late(self: &Arc<Self>, id: ServerId, place: &Arc<Upstream>) -> Late {
+        let (cluster, place) = (self.clone(), place.clone());
+        Box::new(move || {
+            let took_ms = u64::try_from(cluster.answer_max.as_millis()).unwrap_or(u64::MAX);
+            let observation = Observation {
+                server: id,
+                // One later than the question, whose answer is still to be counted.
+                at: (Time::now().0 / 1_000_000 + 1).saturating_sub(took_ms),
+                took_ms,
+                answer: Err(Failure::TimedOut),
+                traffic: cluster.traffic(id),
+            };
+            cluster.noted(observation, &place, None);
+        })
     }
 
     /// Asks on this connection, which is kept if it can be used on.

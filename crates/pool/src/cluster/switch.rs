@@ -221,7 +221,7 @@ impl Cluster {
     fn connect(&self, id: ServerId) -> Result<(Connection, Greeting), String> {
         let longest = self.switch_max + Duration::from_secs(2);
         let place = self.place(id).ok_or("the server is known no more")?;
-        log_in_at(&place, &self.settings(), longest).map_err(|error| error.why)
+        log_in_at(&place, &self.settings(), longest, None).map_err(|error| error.why)
     }
 
     /// Elects the new server in the replication group.

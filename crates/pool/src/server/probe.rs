@@ -39,6 +39,8 @@ const BINARY: u8 = 63;
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
 /// Bytes of an answer that are kept.
 const ANSWER_MAX: usize = blocking::MESSAGE_MAX;
+/// Times for an answer for which [`Late`] waits.
+const LATE_MAX: u32 = 4;
 /// Characters of a question that an error quotes.
 const WORDS_MAX: usize = 80;
 
@@ -129,6 +131,45 @@ impl ProbeError {
 /// A stream that waits.
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
+
+/// Action each time that nothing has come within the time for an answer, which is waited for on.
+pub(crate) type Late = Box<dyn FnMut() + Send>;
+
+/// A stream on which an answer may be late.
+struct Patient {
+    stream: Box<dyn Stream>,
+    late: Late,
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        for _ in 1..LATE_MAX {
+            match self.stream.read(buffer) {
+                Err(error) if is_silence(&error) => (self.late)(),
+                read => return read,
+            }
+        }
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// True for the error of a blocking socket whose time limit has passed.
+fn is_silence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
 
 /// Puts TLS over a stream, and waits until it stands.
 fn begin_tls(stream: &mut Box<dyn Stream>, tls: &BackendTls) -> io::Result<()> {
@@ -313,7 +354,7 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
         .connect(settings.backend_keepalive(), longest)
         .map_err(ProbeError::unreached)?;
     let tls = settings.tls_at(upstream, &at);
-    let connection = Connection::over(at, socket, (settings, tls), longest)?;
+    let connection = Connection::over(at, socket, (settings, tls), longest, None)?;
     if let Some(socket) = connection.socket.as_ref().filter(|_| upstream.is_writer()) {
         upstream.end_with_writer(socket);
     }
@@ -323,13 +364,12 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
 /// Words for a failure on a blocking socket. A time limit on one shows itself as EAGAIN, whose
 /// words ("Resource temporarily unavailable") say nothing of it.
 fn words(error: &std::io::Error, longest: Duration) -> String {
-    use std::io::ErrorKind::{TimedOut, WouldBlock};
-    match error.kind() {
-        WouldBlock | TimedOut if longest.subsec_millis() == 0 => {
+    match is_silence(error) {
+        true if longest.subsec_millis() == 0 => {
             format!("no answer within {} s", longest.as_secs())
         }
-        WouldBlock | TimedOut => format!("no answer within {} ms", longest.as_millis()),
-        _ => error.to_string(),
+        true => format!("no answer within {} ms", longest.as_millis()),
+        false => error.to_string(),
     }
 }
 
@@ -399,6 +439,7 @@ pub(crate) fn log_in_at(
     upstream: &Upstream,
     settings: &Settings,
     longest: Duration,
+    late: Option<Late>,
 ) -> Result<(Connection, Greeting), ProbeError> {
     let keepalive = settings.backend_keepalive();
     let opened = upstream.try_connect(keepalive, longest);
@@ -410,7 +451,7 @@ pub(crate) fn log_in_at(
         false => ProbeError::unreached(failure.why),
     })?;
     let tls = settings.tls_at(upstream, &at);
-    let mut connection = Connection::over(at, socket, (settings, tls), longest)?;
+    let mut connection = Connection::over(at, socket, (settings, tls), longest, late)?;
     let (user, password) = settings.monitor_account();
     let greeting = connection.log_in(&PoolKey::to_ask(user, password), COLLATION)?;
     connection.query(OWN_SESSION)?;
@@ -423,12 +464,16 @@ impl Connection {
         socket: OwnedFd,
         (settings, tls): (&Settings, Option<Arc<BackendTls>>),
         longest: Duration,
+        late: Option<Late>,
     ) -> Result<Connection, ProbeError> {
         let tls =
             tls.ok_or_else(|| ProbeError::unreached("another server is the writer by now"))?;
         let cannot = |error| ProbeError::passing(format!("cannot use a connection: {error}"));
         let shared = Arc::new(socket.try_clone().map_err(cannot)?);
         let mut stream = into_stream(&at, socket, longest).map_err(cannot)?;
+        if let Some(late) = late {
+            stream = Box::new(Patient { stream, late });
+        }
         // The pool asks for itself.
         let header = settings.backend_proxy.header(None);
         stream.write_all(&header).map_err(cannot)?;
@@ -484,9 +529,9 @@ impl Connection {
             }
             Failure::Read(error) => {
                 let why = words(&error, self.longest);
-                let fault = match error.kind() {
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Fault::Unanswered,
-                    _ => Fault::Unreached,
+                let fault = match is_silence(&error) {
+                    true => Fault::Unanswered,
+                    false => Fault::Unreached,
                 };
                 ProbeError {
                     why: format!("from the server: {why}"),
@@ -710,6 +755,7 @@ mod tests {
             ours.into(),
             (&settings, Some(settings.backend_tls.clone())),
             Duration::from_secs(1),
+            None,
         ));
         assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
         drop(copy);
