@@ -761,6 +761,46 @@ mod tests {
         drop(copy);
     }
 
+    /// A stream on which something comes at the look of this number.
+    struct Slow(u32);
+
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0 -= 1;
+            match self.0 {
+                0 => (&b"x"[..]).read(buffer),
+                _ => Err(std::io::ErrorKind::WouldBlock.into()),
+            }
+        }
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_late_answer_is_waited_for_so_long_and_each_wait_is_told_of() {
+        for (look, read, told) in [
+            (1, Some(1), 0),
+            (LATE_MAX, Some(1), LATE_MAX - 1),
+            (LATE_MAX + 1, None, LATE_MAX - 1),
+        ] {
+            let (late, count) = std::sync::mpsc::sync_channel(LATE_MAX as usize);
+            let mut patient = Patient {
+                stream: Box::new(Slow(look)),
+                late: Box::new(move || late.send(()).unwrap()),
+            };
+            assert_eq!(patient.read(&mut [0]).ok(), read, "{look}");
+            assert_eq!(count.try_iter().count(), told as usize, "{look}");
+        }
+    }
+
     #[test]
     fn a_server_that_says_nothing_gave_no_answer_in_time() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
