@@ -59,7 +59,7 @@ pub(crate) struct MemberShown {
     pub(crate) reads: u64,
     /// Connections to it, and how many there may be.
     pub(crate) backends: (usize, Option<usize>),
-    /// Those of them that run something, and how many may, where it limits that.
+    /// Number of its connections that run something, and how many may, where it limits that.
     pub(crate) running: Option<(usize, Option<usize>)>,
 }
 
@@ -176,7 +176,7 @@ impl Cluster {
         &self.connections[id.index()]
     }
 
-    /// Those of them that run something, of the servers that limit them.
+    /// Counts of the connections that run something, of each server that limits them.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Arc<AccountSlots>> {
         (self.connections.iter()).filter_map(|connections| connections.running())
     }

@@ -1,7 +1,7 @@
 //! The five transactions of TPC-C: clauses 2.4 to 2.8.
 //!
-//! What a terminal would show is read and dropped. A transaction draws its input before its first
-//! statement, so that the same can be tried again.
+//! The output that a terminal would show is read and dropped. A transaction draws its input before
+//! its first statement, so that the same can be tried again.
 
 use super::super::clients::Teller;
 use super::Size;
