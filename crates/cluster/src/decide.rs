@@ -241,10 +241,9 @@ impl View {
     /// True if what the writer writes can reach a server by replication, as far as is known. The
     /// replicas of a writer that was left never hear of the new one.
     pub fn is_followed_by(&self, server: ServerId, settings: &Settings, now: u64) -> bool {
-        let view = self;
         let scene = Scene {
             settings,
-            view,
+            view: self,
             now,
         };
         (self.writer).is_none_or(|writer| scene.reaches(writer, server))

@@ -139,10 +139,11 @@ impl<N: Net> Group<N> {
             sweep(&mut self.parts, self.sweeps);
         }
         let (work, now) = (&mut self.parts.work, self.parts.net.now());
-        while work.answered.first().is_some_and(|(at, _)| *at <= now) {
-            let due = work.answered.pop_first();
-            due.into_iter()
-                .for_each(|(_, key)| work.tasks.add(Task::Read(key)));
+        while let Some(&(at, key)) = work.answered.first()
+            && at <= now
+        {
+            work.answered.pop_first();
+            work.tasks.add(Task::Read(key));
         }
         if self.parts.work.drain.is_look_due(self.parts.net.now()) {
             close_drained(&mut self.parts);

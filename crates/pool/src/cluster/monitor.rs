@@ -5,8 +5,8 @@
 //! not come within `cluster.answer_ms_max` is counted as missing, and waited for on: one that comes
 //! late shows that the server is alive, and a new login would be late too.
 
-use crate::cluster::Cluster;
 use crate::cluster::traits::Traits;
+use crate::cluster::{Cluster, now_ms};
 use crate::observe::log::{Event, note};
 use crate::server::probe::{Connection, Fault, Late, ProbeError, log_in_at};
 use crate::server::upstream::Upstream;
@@ -91,13 +91,8 @@ impl Cluster {
                 answer => return answer,
             }
         }
-        let settings = self.settings();
-        let logged_in = log_in_at(
-            place,
-            &settings,
-            self.answer_max,
-            Some(self.late(id, place)),
-        );
+        let late = Some(self.late(id, place));
+        let logged_in = log_in_at(place, &self.settings(), self.answer_max, late);
         let logged_in = logged_in.and_then(|(mut connection, greeting)| {
             let traits = Traits::ask(&mut connection, &greeting)?;
             Ok((connection, greeting, traits))
@@ -120,7 +115,7 @@ impl Cluster {
             let observation = Observation {
                 server: id,
                 // One later than the question, whose answer is still to be counted.
-                at: (Time::now().0 / 1_000_000 + 1).saturating_sub(took_ms),
+                at: (now_ms() + 1).saturating_sub(took_ms),
                 took_ms,
                 answer: Err(Failure::TimedOut),
                 traffic: cluster.traffic(id),
