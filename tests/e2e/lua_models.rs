@@ -8,6 +8,13 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Runs a script with `onramp load`, in one thread, so that it may count in Lua's own tables; its
 /// JSON.
 fn load(name: &str, script: &str, words: &str) -> Option<(Ran, Value)> {
+    let (ran, json) = ended(name, script, words)?;
+    let text = std::fs::read_to_string(json).unwrap();
+    Some((ran.ends(0), serde_json::from_str(&text).unwrap()))
+}
+
+/// Runs a script to whatever end; where its JSON would be.
+fn ended(name: &str, script: &str, words: &str) -> Option<(Ran, String)> {
     let real = pooled(server)?;
     let path = |end: &str| real.folder().join(format!("{name}.{end}"));
     let (file, json) = (path("lua"), path("json"));
@@ -17,9 +24,20 @@ fn load(name: &str, script: &str, words: &str) -> Option<(Ran, Value)> {
     let mut line = vec!["load", file, "run", "--target", &target, "--json", json];
     line.extend(["--groups", "1"]);
     line.extend(words.split_whitespace());
-    let ran = run(binary(), &line, LIMIT).ends(0);
-    let text = std::fs::read_to_string(json).unwrap();
-    Some((ran, serde_json::from_str(&text).unwrap()))
+    Some((run(binary(), &line, LIMIT), json.to_owned()))
+}
+
+/// An option that a script with options does not have is a wrong line; a run that sends nothing has
+/// failed.
+#[test]
+fn an_unknown_option_and_an_empty_script_have_their_exit_status() {
+    let script = format!("sysbench.cmdline.options = {{ rows = {{ 'Rows', 1 }} }}{CROWD}");
+    let Some((ran, _)) = ended("unknown", &script, "--events 1 --no-such=1") else {
+        return;
+    };
+    says(&ran.ends(2).stderr, "no-such");
+    let (ran, _) = ended("empty", "function event() end", "--events 3").unwrap();
+    says(&ran.ends(1).stderr, "no statement was sent");
 }
 
 const CROWD: &str = r#"

@@ -56,9 +56,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 141_196, Loosely),
+    ("product lines", 141_235, Loosely),
     ("product lines of pool, session and sql", 76_417, Loosely),
-    ("lines of end-to-end tests", 28_069, Loosely),
+    ("lines of end-to-end tests", 28_089, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -98,7 +98,9 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
             .and_then(|plan| proof::cleanup(args.workload, &plan))
             .map(|()| Outcome::Ran),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
-        Action::Check => crowd::make_plan(args).and_then(|plan| proof::check_tables(&plan)),
+        Action::Check => {
+            crowd::make_plan(args).and_then(|plan| proof::check_tables(&Arc::new(plan)))
+        }
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),
     };

@@ -46,6 +46,8 @@ use wire::blocking::values;
 pub(crate) const CLIENTS_MAX: u32 = 1_000;
 /// Longest time to read the tables at the end, and to check the history.
 const CHECK_MAX: Duration = Duration::from_secs(60);
+/// Longest time in which the conditions of `tpcc` are checked: a hundred warehouses take minutes.
+const CONDITIONS_MAX: Duration = Duration::from_secs(3600);
 /// Longest time to fill the tables at the start, beyond a statement that is running.
 const SETUP_MAX: Duration = Duration::from_secs(10);
 /// Pause before the tables are tried again.
@@ -126,9 +128,16 @@ pub(crate) fn prepare(
 /// Checks the tables of `tpcc`.
 ///
 /// # Errors
-/// A sentence in the server's words.
-pub(crate) fn check_tables(plan: &Plan) -> Result<Outcome, String> {
-    let broken = tpcc::check(plan).map_err(|fault| fault.words() + advice(&fault))?;
+/// A sentence in the server's words, or that there was too little time.
+pub(crate) fn check_tables(plan: &Arc<Plan>) -> Result<Outcome, String> {
+    check_tables_within(plan, CONDITIONS_MAX)
+}
+
+fn check_tables_within(plan: &Arc<Plan>, most: Duration) -> Result<Outcome, String> {
+    let plan = plan.clone();
+    let checked = within(most, move || tpcc::check(&plan));
+    let checked = checked.ok_or_else(|| too_late("checked", most))?;
+    let broken = checked.map_err(|fault| fault.words() + advice(&fault))?;
     for line in &broken {
         aside!("load: tpcc: {line}");
     }
@@ -139,6 +148,23 @@ pub(crate) fn check_tables(plan: &Plan) -> Result<Outcome, String> {
         }
         false => Ok(Outcome::Crossed),
     }
+}
+
+/// Does the work on a thread of its own; `None` if it takes longer, when nobody listens any more.
+fn within<T: Send + 'static>(
+    most: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, done) = sync_channel(1);
+    thread::spawn(move || {
+        let _ = sender.send(work());
+    });
+    done.recv_timeout(most).ok()
+}
+
+fn too_late(what: &str, most: Duration) -> String {
+    let seconds = most.as_secs();
+    format!("the tables could not be {what} within {seconds} s")
 }
 
 /// Drops the tables of a workload.
@@ -276,26 +302,19 @@ impl Proof {
             verdict.give_up("no write was acknowledged".to_owned());
             return verdict;
         }
-        let (sender, judged) = sync_channel(1);
         let (proof, plan) = (self.clone(), plan.clone());
-        thread::spawn(move || {
-            // Nobody listens any more where it took too long.
-            let _ = sender.send(proof.judge(&plan, &operations, most));
-        });
-        match judged.recv_timeout(most) {
-            Ok(Ok(findings)) => {
+        let judged = within(most, move || proof.judge(&plan, &operations, most));
+        match judged {
+            Some(Ok(findings)) => {
                 if !findings.is_empty() {
                     verdict.data = Data::Wrong;
                 }
                 verdict.findings = findings;
             }
-            Ok(Err(fault)) => {
+            Some(Err(fault)) => {
                 verdict.give_up(format!("the tables could not be read: {}", fault.words()));
             }
-            Err(_) => verdict.give_up(format!(
-                "the tables could not be read and checked within {} s",
-                most.as_secs()
-            )),
+            None => verdict.give_up(too_late("read and checked", most)),
         }
         verdict
     }
@@ -532,6 +551,9 @@ pub(crate) mod tests {
         let target = format!("mysql://a@{}/t", silent.local_addr().unwrap());
         let line = Line::parse_from(["load", "bank", "run", "--target", &target]);
         let plan = Arc::new(crowd::make_plan(&line.load).unwrap());
+        let most = Duration::from_millis(20);
+        let reason = check_tables_within(&plan, most).unwrap_err();
+        assert_eq!(reason, "the tables could not be checked within 0 s");
         let proof = Arc::new(Proof {
             subject: subject(Workload::Bank).unwrap(),
             history: History::default(),
@@ -539,7 +561,7 @@ pub(crate) mod tests {
         });
         let place = proof.history.begin(0, Act::Write, 1, 1).unwrap();
         proof.history.answer(place, Answer::Done);
-        let verdict = proof.check_within(&plan, Duration::from_millis(20));
+        let verdict = proof.check_within(&plan, most);
         assert_eq!((verdict.data, verdict.acknowledged), (Data::Unknown, 1));
         let reason = "the tables could not be read and checked within 0 s";
         assert_eq!(verdict.reason.as_deref(), Some(reason));

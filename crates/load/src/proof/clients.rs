@@ -244,6 +244,7 @@ fn live(shared: &Shared, number: u32) {
     shared.wait_while(Orders::Wait, Duration::MAX);
     let mut random = Random::new(shared.plan.seed, number.into());
     let (mut busy, mut events) = (Duration::ZERO, 0);
+    let mut deck = Vec::new();
     while shared.is_running() {
         let Some(client) = opened.take() else {
             opened = open(shared, number, true);
@@ -261,6 +262,7 @@ fn live(shared: &Shared, number: u32) {
             shared,
             number,
             random: &mut random,
+            deck: &mut deck,
             client,
             rested: Duration::ZERO,
         };
@@ -331,9 +333,19 @@ pub(super) struct Teller<'a> {
     shared: &'a Shared,
     number: u32,
     random: &'a mut Random,
+    /// Cards that it has not been dealt yet.
+    deck: &'a mut Vec<usize>,
     client: Client,
     /// Time of the operation in which it has rested.
     rested: Duration,
+}
+
+fn deal(deck: &mut Vec<usize>, cards: usize, random: &mut Random) -> usize {
+    if deck.is_empty() {
+        deck.extend(0..cards);
+    }
+    let left = u32::try_from(deck.len()).unwrap_or(u32::MAX);
+    deck.swap_remove(random.below(left) as usize)
 }
 
 /// Reason for which an operation did not come to its end.
@@ -356,6 +368,12 @@ impl Teller<'_> {
     /// A number from 0 to `bound` - 1.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         self.random.below(bound)
+    }
+
+    /// Deals the next card of the client's own deck, from 0 to `cards` - 1; one that is used up is
+    /// shuffled anew.
+    pub(super) fn deal(&mut self, cards: usize) -> usize {
+        deal(self.deck, cards, self.random)
     }
 
     /// Number of the client, from 0.
@@ -500,5 +518,19 @@ impl Teller<'_> {
         counts.connected -= 1;
         counts.stats.lost += 1;
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deck_is_dealt_whole_before_it_is_shuffled_anew() {
+        let (mut deck, mut random) = (Vec::new(), Random::new(5, 0));
+        let mut decks = [0, 1].map(|_| [(); 23].map(|()| deal(&mut deck, 23, &mut random)));
+        assert_ne!(decks[0], decks[1]);
+        decks[0].sort_unstable();
+        assert_eq!(decks[0], std::array::from_fn(|card| card));
     }
 }

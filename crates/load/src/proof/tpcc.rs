@@ -1,9 +1,10 @@
 //! TPC-C: the order entry of a wholesale supplier, after its specification (revision 5.11).
 //!
-//! Terminals, each a client, run five transactions in the mix of clause 5.2.3, with the keying and
-//! think times of clause 5.2.5 or none. A transaction that the server refused for a deadlock runs
-//! again with the same input. The numbers of warehouses, customers and items are those of the
-//! tables. A result here is none by the specification, which wants more than a program can give.
+//! Terminals, each a client, run five transactions in the mix of clause 5.2.3, which a deck of
+//! cards deals to each (5.2.4.2), with the keying and think times of clause 5.2.5 or none. A
+//! transaction that the server refused for a deadlock runs again with the same input. The numbers
+//! of warehouses, customers and items are those of the tables. A result here is none by the
+//! specification, which wants more than a program can give.
 
 mod conditions;
 mod fill;
@@ -27,6 +28,8 @@ pub(super) use fill::fill;
 pub(crate) const WAREHOUSES_MAX: u32 = 100_000;
 /// Divisor of the rows of a warehouse, at most: 30 customers of a district are left.
 pub(crate) const SCALE_DOWN_MAX: u32 = 100;
+/// Cards of a terminal's deck.
+const CARDS: usize = 23;
 /// Longest think time, in means.
 const THINK_MAX: f64 = 10.0;
 
@@ -63,13 +66,13 @@ enum Kind {
 }
 
 impl Kind {
-    /// Draws one: 45, 43 and three times 4 of a hundred.
-    fn draw(teller: &mut Teller<'_>) -> Kind {
-        match teller.below(100) {
-            0..45 => Kind::NewOrder,
-            45..88 => Kind::Payment,
-            88..92 => Kind::OrderStatus,
-            92..96 => Kind::Delivery,
+    /// Kind on a card of the deck: 10, 10 and three times 1.
+    fn of(card: usize) -> Kind {
+        match card {
+            0..10 => Kind::NewOrder,
+            10..20 => Kind::Payment,
+            20 => Kind::OrderStatus,
+            21 => Kind::Delivery,
             _ => Kind::StockLevel,
         }
     }
@@ -152,7 +155,7 @@ impl Subject for Tpcc {
     }
 
     fn step(&self, teller: &mut Teller<'_>) -> Result<(), Stopped> {
-        let kind = Kind::draw(teller);
+        let kind = Kind::of(teller.deal(CARDS));
         let (keying, think) = kind.times();
         if self.is_paced {
             let means = teller.draw(exponential).min(THINK_MAX);
