@@ -523,7 +523,7 @@ mod tests {
         measured.proof = Some(proof.clone());
         let page = render(&summary(&measured)).unwrap();
         for part in [
-            "<b>WRONG <small>",
+            "<b class=\"crossed\">WRONG <small>",
             "7 writes acknowledged, 2 refused, 1 without an answer, 5 reads",
             "<h2>What is wrong with the data</h2>",
             "<tr><th>torn</th>\n    <td>3</td>",
