@@ -33,8 +33,8 @@ soak: ## Many simulations, many compared scripts, real walls: make soak SEEDS=20
 fuzz: ## libFuzzer on each parser: make fuzz FUZZ_SECONDS=60 [TARGETS="lexer reply"]
 	@bash scripts/fuzz.sh $(FUZZ_SECONDS) $(TARGETS)
 
-peers: ## Fetch HAProxy and MySQL Router for `onramp climb --paths haproxy,router`
-	@bash scripts/get-peers.sh
+peers: ## Measure HAProxy, MySQL Router and MySQL's own pool beside Onramp; writes docs/peers.md
+	@bash scripts/peers.sh
 
 drivers: ## Drivers' own test suites, directly and through the pool; about an hour
 	@bash scripts/get-mysql.sh || true
