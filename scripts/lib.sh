@@ -59,12 +59,14 @@ cargo_tool() {
         cargo install --quiet --debug --locked --root target/tools "$1@$2"
 }
 
-# fill_package BINARY: what packages have that is made: the program without the names of its functions,
-# manual pages, completions.
+# fill_package BINARY: what packages have that is made: the program without its symbols, manual pages,
+# completions. The symbols stay beside it, where gdb and perf find them: onramp.debug.
 fill_package() {
     rm -rf target/package
     mkdir -p target/package/man target/package/completions
+    objcopy --only-keep-debug --compress-debug-sections "$1" target/package/onramp.debug
     strip -o target/package/onramp "$1"
+    objcopy --add-gnu-debuglink=target/package/onramp.debug target/package/onramp
     "$1" generate man target/package/man
     "$1" generate completions target/package/completions
 }
@@ -136,7 +138,8 @@ build_release() {
     [[ -n ${ONRAMP:-} ]] || cargo build --release --locked "$@"
 }
 
-# Prints the whole path of the release binary, wherever cargo was told to put it.
+# release_binary [PROFILE]: prints the whole path of the release binary, or that of another profile,
+# wherever cargo was told to put it.
 release_binary() {
-    realpath "${CARGO_TARGET_DIR:-target}/release/onramp"
+    realpath "${CARGO_TARGET_DIR:-target}/${1:-release}/onramp"
 }

@@ -2,7 +2,8 @@
 #
 # What: builds the Debian package into target/debian/, the RPM into target/generate-rpm/, and the list
 #   of what the program is made of (CycloneDX, JSON) into target/package/onramp.cdx.json, with the
-#   manual pages and completions that the program makes itself. With TRY=FOLDER, a folder with a minimal Debian 12 (as `debootstrap
+#   manual pages and completions that the program makes itself. The packages' program has no symbols;
+#   they are in target/package/onramp.debug. With TRY=FOLDER, a folder with a minimal Debian 12 (as `debootstrap
 #   --variant=minbase bookworm FOLDER` makes one), it also installs the package there, in a namespace
 #   of its own, and lets the program print its version and check the configuration.
 # Why: what is packaged by hand differs from one release to the next.
@@ -16,7 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
 need_cargo
-for tool in python3 strip; do
+for tool in python3 objcopy; do
     have "$tool" || fail "$tool is not installed (packages python3 and binutils)"
 done
 [[ -n ${BINARY:-} ]] || cargo build --locked --release
@@ -30,6 +31,7 @@ package=$(find target/debian -name 'onramp_*.deb' | sort | tail -1)
 say "$package"
 cargo generate-rpm
 find target/generate-rpm -name 'onramp-*.rpm' | sort | tail -1
+say target/package/onramp.debug
 python3 scripts/sbom.py >target/package/onramp.cdx.json
 say target/package/onramp.cdx.json
 [[ -n ${TRY:-} ]] || exit 0
