@@ -255,17 +255,8 @@ impl Cluster {
 
     fn promote(&self, switch: &Switch<'_>, steps: &mut Steps) -> Result<(), Unpromoted> {
         let surely = |error: ProbeError| Unpromoted::Surely(error.why);
-        let position = catch_up(steps).map_err(Unpromoted::Surely)?;
+        catch_up(steps).map_err(Unpromoted::Surely)?;
         let Steps { new, texts, .. } = steps;
-        if let Some(question) = texts.replicated {
-            let replicated = first(&new.query(question).map_err(surely)?);
-            if !has_all(&replicated, &position) {
-                return Err(Unpromoted::Surely(format!(
-                    "the new server has other transactions than the old one: it has replicated \
-                     {replicated}, and the old one is at {position}"
-                )));
-            }
-        }
         if self.run_command(switch).map_err(Unpromoted::Perhaps)? {
             return Ok(());
         }
@@ -319,8 +310,8 @@ impl Cluster {
     }
 }
 
-/// Waits until the new server has everything that the old one has; returns the position of that.
-fn catch_up(steps: &mut Steps) -> Result<String, String> {
+/// Waits until the new server has everything that the old one has.
+fn catch_up(steps: &mut Steps) -> Result<(), String> {
     let Steps {
         old, new, texts, ..
     } = steps;
@@ -335,13 +326,22 @@ fn catch_up(steps: &mut Steps) -> Result<String, String> {
         &position.replace(['\n', '\''], ""),
         steps.longest.as_secs().max(1),
     );
-    match first(&new.query(&wait).map_err(why)?) == "0" {
-        true => Ok(position),
-        false => Err(format!(
+    if first(&new.query(&wait).map_err(why)?) != "0" {
+        return Err(format!(
             "the new server has not caught up within {} ms",
             steps.longest.as_millis()
-        )),
+        ));
     }
+    if let Some(question) = texts.replicated {
+        let replicated = first(&new.query(question).map_err(why)?);
+        if !has_all(&replicated, &position) {
+            return Err(format!(
+                "the new server has other transactions than the old one: it has replicated \
+                 {replicated}, and the old one is at {position}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// True if what was replicated ends, in each domain of a position of MariaDB, in a transaction of
