@@ -178,6 +178,26 @@ pub(crate) struct ReplyContext<'a> {
     pub(crate) session: &'a Session,
 }
 
+/// Session of a client, the statement that runs under it or waits, and what the last one has left.
+#[derive(Debug)]
+pub(crate) struct ClientSession {
+    /// The state its statements run under.
+    pub(crate) state: Rc<Session>,
+    /// Statement that runs, or for which it waits.
+    pub(crate) statement: Statement,
+    pub(crate) effects: Effects,
+    /// Changes in its state that it is still to be told.
+    pub(crate) pending_changes: PendingChanges,
+    /// Its prepared statements, if it has any.
+    pub(crate) prepared: Prepared,
+    /// Reason why it keeps its backend, if it does.
+    pub(crate) pins: Pins,
+    /// Variables that may have been set on its backend and were neither reported nor read back.
+    pub(crate) modified: Option<Box<Modified>>,
+    /// State that its last statement has left for questions about it.
+    pub(crate) last: LastStatement,
+}
+
 /// One accepted connection.
 #[derive(Debug)]
 pub(crate) struct Client<S> {
@@ -188,9 +208,7 @@ pub(crate) struct Client<S> {
     pub(crate) ended: Ended,
     pub(crate) identity: Identity,
     pub(crate) command: CommandState,
-    pub(crate) effects: Effects,
-    /// Statement that runs, or for which it waits.
-    pub statement: Statement,
+    pub(crate) session: ClientSession,
     /// Negotiated capabilities.
     pub capabilities: u32,
     /// Its place in line.
@@ -199,26 +217,14 @@ pub(crate) struct Client<S> {
     pub pool: u32,
     /// Moment at which it entered its state, or its peer last took bytes.
     since: Time,
-    /// The session its statements run under.
-    pub session: Rc<Session>,
     /// Bytes received and not handled.
     pub(crate) input: Input,
     /// Bytes not yet sent.
     pub output: Option<Box<Output>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
-    /// Changes in its session that it is still to be told.
-    pending_changes: PendingChanges,
-    /// Its prepared statements, if it has any.
-    pub(crate) prepared: Prepared,
-    /// Reason why it keeps its backend, if it does.
-    pub(crate) pins: Pins,
-    /// Variables that may have been set on its backend and were neither reported nor read back.
-    pub(crate) modified: Option<Box<Modified>>,
     /// The backend bound to it.
     binding: Binding<BackendId>,
-    /// State that its last statement has left for questions about it.
-    pub(crate) last: LastStatement,
 }
 
 /// An idle client's budget of user-space memory, but for its slot's 8 bytes.
@@ -230,24 +236,15 @@ impl<S> Client<S> {
     /// Forgets a backend that is gone. A transaction that was open there is lost with it: the next
     /// statement hears of that.
     pub(crate) fn lose_backend(&mut self, in_transaction: bool, doubt: Doubt) {
-        self.last.lose_backend();
+        self.session.last.lose_backend();
         if in_transaction {
             self.ended.lose_transaction(doubt);
         }
     }
 
-    /// Its statement's digest under its session; 0 of one that is pipelined with nobody.
-    pub(crate) fn session_digest(&self) -> u64 {
-        if !self.command.may_be_pipelined() {
-            return 0;
-        }
-        let session = Rc::as_ptr(&self.session).addr();
-        (self.statement.pipelinable).session_digest(self.statement.digest, session)
-    }
-
     /// Mode in which the texts that it sends are cut.
     pub(crate) fn lex_mode(&self, server: &ServerFacts) -> LexMode {
-        server.lex_mode(&self.session, self.capabilities)
+        server.lex_mode(&self.session.state, self.capabilities)
     }
 
     /// The backend that it has.
@@ -274,24 +271,17 @@ impl<S> Client<S> {
             ended: Ended::default(),
             identity: Identity::greeted(),
             command: CommandState::default(),
-            effects: Effects::default(),
-            pins: Pins::default(),
-            modified: None,
             transport,
             state: ClientState::Greeted,
-            statement: Statement::plain(ReplyShape::None),
+            session: ClientSession::new(session),
             capabilities: 0,
             place: Place::none(now),
             pool: 0,
             since: now,
-            session,
             input: Input::default(),
             output: None,
             login: Some(Box::new(login)),
-            pending_changes: PendingChanges::default(),
-            prepared: Prepared::default(),
             binding: Binding::default(),
-            last: LastStatement::default(),
         }
     }
 
@@ -333,19 +323,9 @@ impl<S> Client<S> {
     pub(crate) fn reply_context(&mut self) -> ReplyContext<'_> {
         ReplyContext {
             seq: &mut self.identity.seq,
-            pending_changes: &mut self.pending_changes,
-            session: &self.session,
+            pending_changes: &mut self.session.pending_changes,
+            session: &self.session.state,
         }
-    }
-
-    /// Changes in its session that it is still to be told.
-    pub(crate) fn pending_changes(&self) -> &PendingChanges {
-        &self.pending_changes
-    }
-
-    /// Adds to the changes that it is still to be told.
-    pub(crate) fn pending_changes_mut(&mut self) -> &mut PendingChanges {
-        &mut self.pending_changes
     }
 
     /// Binds it and an idle backend to each other.
@@ -404,7 +384,7 @@ impl<S> Client<S> {
             self.state
         );
         if to == Idle {
-            self.effects.set_slot(None);
+            self.session.effects.set_slot(None);
         }
         self.state = to;
         self.since = now;
@@ -430,14 +410,70 @@ impl<S> Client<S> {
         self.output.is_some() || self.transport.has_unsent()
     }
 
-    /// True if it keeps its backend though no transaction is open.
-    pub(crate) fn is_held(&self) -> bool {
-        self.pins.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
+    /// Its statement's digest under its session; 0 of one that is pipelined with nobody.
+    pub(crate) fn session_digest(&self) -> u64 {
+        if !self.command.may_be_pipelined() {
+            return 0;
+        }
+        let session = &self.session;
+        let state = Rc::as_ptr(&session.state).addr();
+        (session.statement.pipelinable).session_digest(session.statement.digest, state)
     }
 
     /// True if it will keep its backend behind its next statement, as far as is known.
     pub(crate) fn will_keep(&self) -> bool {
-        self.command.is_begin_deferred() || self.pins.will_pin() || !self.session.commits()
+        let session = &self.session;
+        self.command.is_begin_deferred() || session.pins.will_pin() || !session.state.commits()
+    }
+
+    /// True if its bytes are wanted now: one that has not taken its last reply must not hold a
+    /// backend for the next.
+    pub(crate) fn takes_input(&self) -> bool {
+        use ClientState::*;
+        matches!(self.state, Accepted | Greeted | Proving | Idle | Feeding)
+            && self.output.is_none()
+            && !self.input.is_being_read()
+    }
+
+    /// True if its login waits for a worker, or for the time at which it hears that it failed.
+    pub(crate) fn waits_to_log_in(&self) -> bool {
+        match self.state {
+            ClientState::Verifying => true,
+            ClientState::Delayed => !self.identity.is_known(),
+            _ => false,
+        }
+    }
+
+    /// Appends received bytes to what waits to be handled.
+    pub(crate) fn keep_input(&mut self, bytes: &[u8]) {
+        self.input.keep(bytes, self.login.is_some());
+    }
+
+    /// Drops the first `len` bytes of what waits to be handled, and its place with them.
+    pub(crate) fn drop_input(&mut self, len: usize) {
+        self.place.give_up();
+        self.input.drop_front(len);
+    }
+}
+
+impl ClientSession {
+    /// A session in this state, under which nothing has run.
+    fn new(state: Rc<Session>) -> Self {
+        ClientSession {
+            state,
+            statement: Statement::plain(ReplyShape::None),
+            effects: Effects::default(),
+            pending_changes: PendingChanges::default(),
+            prepared: Prepared::default(),
+            pins: Pins::default(),
+            modified: None,
+            last: LastStatement::default(),
+        }
+    }
+
+    /// True if it keeps its backend though no transaction is open.
+    pub(crate) fn is_held(&self) -> bool {
+        self.pins.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
     /// Results that its backend is not to be asked: those that it does not know, and `@@last_gtid`,
@@ -481,35 +517,6 @@ impl<S> Client<S> {
         self.effects.forget();
         self.pins.forget_plan();
     }
-
-    /// True if its bytes are wanted now: one that has not taken its last reply must not hold a
-    /// backend for the next.
-    pub(crate) fn takes_input(&self) -> bool {
-        use ClientState::*;
-        matches!(self.state, Accepted | Greeted | Proving | Idle | Feeding)
-            && self.output.is_none()
-            && !self.input.is_being_read()
-    }
-
-    /// True if its login waits for a worker, or for the time at which it hears that it failed.
-    pub(crate) fn waits_to_log_in(&self) -> bool {
-        match self.state {
-            ClientState::Verifying => true,
-            ClientState::Delayed => !self.identity.is_known(),
-            _ => false,
-        }
-    }
-
-    /// Appends received bytes to what waits to be handled.
-    pub(crate) fn keep_input(&mut self, bytes: &[u8]) {
-        self.input.keep(bytes, self.login.is_some());
-    }
-
-    /// Drops the first `len` bytes of what waits to be handled, and its place with them.
-    pub(crate) fn drop_input(&mut self, len: usize) {
-        self.place.give_up();
-        self.input.drop_front(len);
-    }
 }
 
 #[cfg(test)]
@@ -532,10 +539,11 @@ mod tests {
     #[test]
     fn a_command_that_is_not_judged_yet_sets_no_schema_and_does_not_ride() {
         let mut client = client();
-        client.statement.send_mode = SendMode::NewSchema;
-        (client.statement.pipelinable, client.statement.digest) = (Pipelinable::Text, 7);
+        let statement = &mut client.session.statement;
+        statement.send_mode = SendMode::NewSchema;
+        (statement.pipelinable, statement.digest) = (Pipelinable::Text, 7);
         assert!(client.may_choose_schema() && client.session_digest() != 0);
-        client.begin_command();
+        client.session.begin_command();
         assert!(!client.may_choose_schema());
         assert_eq!(client.session_digest(), 0);
     }

@@ -88,18 +88,18 @@ impl<S> Pair<'_, S> {
     /// Pins the client to its backend for good.
     pub(crate) fn pin(&mut self, reason: PinReason) {
         let counted = (self.context.now, &mut *self.context.counts);
-        self.client.pin(reason, None, counted);
+        self.client.session.pin(reason, None, counted);
     }
 
     /// Pins the client to its backend as long as it has something of this name.
     fn pin_while(&mut self, reason: PinReason, name: &[u8]) {
         let counted = (self.context.now, &mut *self.context.counts);
-        self.client.pin(reason, Some(name.into()), counted);
+        self.client.session.pin(reason, Some(name.into()), counted);
     }
 
     /// Changes both sessions alike, which may differ by what the client's alone has been told.
     fn change_both(&mut self, mut change: impl FnMut(&mut Session)) {
-        for session in [&mut self.client.session, &mut self.backend.session] {
+        for session in [&mut self.client.session.state, &mut self.backend.session] {
             let mut changed = (**session).clone();
             change(&mut changed);
             *session = self.context.sessions.intern(changed);

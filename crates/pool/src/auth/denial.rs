@@ -50,7 +50,7 @@ pub(crate) fn not_let_in<N: Net>(parts: &mut Parts<N>, key: ClientId, denial: &D
     let settings = &parts.settings.users[before.user];
     client.place.give_tickets(settings.limits.high_prio_tickets);
     client.identity.fail_change_of_user(before.user);
-    client.session = before.session;
+    client.session.state = before.session;
     parts.members().put_in_pool(key, before.pool as usize);
     let denial = Denial {
         delay: CHANGE_DELAY,

@@ -282,7 +282,7 @@ impl<N: Net> FailedLogins<'_, N> {
         };
         // Its words are never on a backend.
         if after == After::NextCommand {
-            client.last.lose_conditions();
+            client.session.last.lose_conditions();
         }
         let at_once = denial.delay == Duration::ZERO || self.delays.is_full();
         if after == After::End && at_once {

@@ -83,11 +83,11 @@ pub(crate) fn open_on<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: B
     let mut out = std::mem::take(&mut parts.work.lent.out);
     out.clear();
     let mut from = (*backend.session).clone();
-    if from.role != client.session.role {
+    if from.role != client.session.state.role {
         // A schema that is open to the one need not be to the other.
         from.schema = None;
     }
-    let (to, sent) = client.session.without_schema_as_sent(&from);
+    let (to, sent) = client.session.state.without_schema_as_sent(&from);
     let on = backend.on(parts.shared.server.flavour);
     let mut commands = 0;
     if let Some(sql) = switch(&from, &to, backend.login_role()) {
@@ -100,8 +100,8 @@ pub(crate) fn open_on<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: B
         put_command(&mut out, Command::InitDb, schema);
         commands += 1;
     }
-    backend.note_leftovers(client.session.user_variables());
-    backend.session = client.session.clone();
+    backend.note_leftovers(client.session.state.user_variables());
+    backend.session = client.session.state.clone();
     backend.note_role();
     for i in 1..=commands {
         let purpose = ForSession::Restore(i == commands);
@@ -123,7 +123,7 @@ pub(crate) fn stands_restored<N: Net>(parts: &mut Parts<N>, owner: ClientId) -> 
     let Some(client) = parts.clients.get_mut(owner) else {
         return false;
     };
-    if let Some(schema) = client.schema_of_login() {
+    if let Some(schema) = client.session.schema_of_login() {
         parts.known.schemas.learn(client.pool as usize, schema);
     }
     let logs_in = client.is_logging_in();
@@ -216,7 +216,7 @@ fn on_login<N: Net>(parts: &mut Parts<N>, key: ClientId, payload: &[u8]) {
     if client.capabilities & cap::IGNORE_SPACE != 0 {
         session.ignore_space(&parts.shared.server.sql_mode);
     }
-    client.session = parts.known.sessions.intern(session);
+    client.session.state = parts.known.sessions.intern(session);
     let seq = client.identity.seq;
     let host = host_of(&client.transport, &parts.net, &parts.shared.server);
     exchange(parts, key, |login, login_context| {
@@ -379,16 +379,16 @@ fn welcome<N: Net>(
         return;
     };
     if role.is_some() {
-        let mut session = (*client.session).clone();
+        let mut session = (*client.session.state).clone();
         session.role = role;
-        client.session = parts.known.sessions.intern(session);
+        client.session.state = parts.known.sessions.intern(session);
     }
     login.begins_late = !begins;
     // It lasts until its schema is accepted.
     client.login = Some(login);
     let known = begins
-        && client.session.schema_as_sent().is_none()
-        && match &client.session.schema {
+        && client.session.state.schema_as_sent().is_none()
+        && match &client.session.state.schema {
             None => true,
             Some(schema) => parts.known.schemas.knows(client.pool as usize, schema),
         };

@@ -76,7 +76,7 @@ pub(crate) fn abort_followers<N: Net>(
     };
     // Who keeps nothing there goes on without it.
     let is_idle = client.state() == ClientState::Idle;
-    if is_idle && !client.loses_with_backend(changed.in_transaction) {
+    if is_idle && !client.session.loses_with_backend(changed.in_transaction) {
         parts.clients.unbind(key, &mut parts.backends);
     } else {
         lost_backend::backend_lost(parts, key, changed);

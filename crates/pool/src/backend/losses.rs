@@ -76,7 +76,7 @@ pub(crate) fn restore_failed<N: Net>(
         return;
     };
     if client.is_logging_in() {
-        if let Some(schema) = &client.session.schema {
+        if let Some(schema) = &client.session.state.schema {
             parts.known.schemas.forget(client.pool as usize, schema);
         }
         let state = match &state_of(code, parts.shared.server.flavour) {
@@ -111,7 +111,7 @@ pub(crate) fn restore_failed<N: Net>(
     if end.may_have_run
         && let Some(client) = parts.clients.get_mut(owner)
     {
-        client.last.lose_conditions();
+        client.session.last.lose_conditions();
     }
     match end.leaves {
         true => {
@@ -198,14 +198,14 @@ pub(crate) fn lose_as<N: Net>(
     if let Some(owner) = lent_to.copied()
         && let Some(client) = parts.clients.get(owner)
     {
-        let left = client.loses_with_backend(loss.in_transaction);
+        let left = client.session.loses_with_backend(loss.in_transaction);
         if client.state() == ClientState::Idle && !left {
             parts.clients.unbind(owner, &mut parts.backends);
             return;
         }
     }
     if let Some(client) = unread.and_then(|owner| parts.clients.get_mut(owner)) {
-        client.last.lose_conditions();
+        client.session.last.lose_conditions();
     }
     for (i, owner) in owners.into_iter().enumerate() {
         // Only the first in flight can have got a part of its reply.

@@ -324,9 +324,9 @@ impl<N: Net> PoolMembers<'_, N> {
         let Some(begins) = known else {
             return false;
         };
-        let mut session = (*client.session).clone();
+        let mut session = (*client.session.state).clone();
         begins.begin(&mut session);
-        client.session = self.sessions.intern(session);
+        client.session.state = self.sessions.intern(session);
         true
     }
 

@@ -403,11 +403,11 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) -> Opt
         backend.note_reports(&command, &summary, client, mysql);
     }
     if summary.error.is_some() {
-        let may_commit = client.is_some_and(|client| client.statement.may_commit());
+        let may_commit = client.is_some_and(|client| client.session.statement.may_commit());
         let may_commit = may_commit && command.purpose == Purpose::Statement;
         backend.transaction.note_failed(may_commit);
     }
-    let area = client.map(|client| client.statement.area);
+    let area = client.map(|client| client.session.statement.area);
     backend.note_conditions_left(&command, &summary, area);
     let done = (command.purpose == Purpose::Statement)
         .then(|| endings::note_done(backend, client, &parts.backend_pools, &command, &summary));
@@ -538,7 +538,7 @@ fn session_answered<N: Net>(
         After::Replay(error) => {
             parts.answers().replay(owner, &error);
             if let Some(client) = parts.clients.get_mut(owner) {
-                client.last.failed_ahead(summary);
+                client.session.last.failed_ahead(summary);
             }
             endings::settle(parts, backend_id);
             parts.work.tasks.add(Task::Read(owner));

@@ -77,8 +77,11 @@ impl<S> Backend<S> {
         client: Option<&Client<S>>,
         mysql: bool,
     ) {
-        let code = command.purpose == Purpose::Statement && client.is_none_or(Client::runs_unseen);
-        let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
+        let code = command.purpose == Purpose::Statement
+            && client.is_none_or(|client| client.session.runs_unseen());
+        let explanation = client.map_or(Explanation::None, |client| {
+            client.session.statement.explanation
+        });
         self.reports = self.reports_after(summary, mysql, (code, explanation));
     }
 

@@ -73,10 +73,10 @@ impl<S> Backend<S> {
     pub(crate) fn note_accepted(&self, client: Option<&Client<S>>) {
         self.session.accepted.note(self.epoch);
         if let Some(client) = client
-            && client.session.multi_statements != self.session.multi_statements
-            && client.session.equals_but_for_multi(&self.session)
+            && client.session.state.multi_statements != self.session.multi_statements
+            && client.session.state.equals_but_for_multi(&self.session)
         {
-            client.session.accepted.note(self.epoch);
+            client.session.state.accepted.note(self.epoch);
         }
     }
 

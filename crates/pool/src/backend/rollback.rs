@@ -173,7 +173,7 @@ mod tests {
         let keeps: [fn(&mut Group<Scripted>, ClientId, BackendId); 4] = [
             |group, key, _| {
                 let client = group.parts.clients.get_mut(key).unwrap();
-                client.pins.add(PinReason::PreparedSchema, None, NOW.0);
+                (client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
             },
             |group, key, backend_id| {
                 let backend = group.parts.backends.get_mut(backend_id).unwrap();

@@ -58,7 +58,7 @@ pub(crate) fn reset_session<N: Net>(
         parts.clients.get_mut(key)?,
         parts.backends.get_mut(backend_id)?,
     );
-    if client.is_held() || backend.in_transaction() {
+    if client.session.is_held() || backend.in_transaction() {
         return None;
     }
     let has_schema = unfit == Unfit::HasSchema;
@@ -69,7 +69,8 @@ pub(crate) fn reset_session<N: Net>(
         // What is being read back is the session's that is there.
         return Some(parts.waiters().wait_outside(key));
     }
-    let may_be_reset = client.may_be_reset_for(&parts.known.defaults, &parts.shared.server);
+    let may_be_reset =
+        (client.session).may_be_reset_for(&parts.known.defaults, &parts.shared.server);
     if has_schema || !may_be_reset {
         parts.clients.unbind(key, &mut parts.backends);
         parts.closer().retire(backend_id);
@@ -87,10 +88,10 @@ pub(crate) fn reset_session<N: Net>(
     // Schema and role outlive a reset. The client's are set in front of it: a schema that is
     // set behind it brings its own character set. A command that sets another one needs none.
     let mut moved = (*before).clone();
-    moved.role.clone_from(&client.session.role);
-    let needs_schema = client.statement.send_mode != SendMode::NewSchema;
-    if needs_schema && client.session.schema.is_some() {
-        moved.use_schema(client.session.schema.clone());
+    moved.role.clone_from(&client.session.state.role);
+    let needs_schema = client.session.statement.send_mode != SendMode::NewSchema;
+    if needs_schema && client.session.state.schema.is_some() {
+        moved.use_schema(client.session.state.schema.clone());
     }
     let mut out = Vec::new();
     for _ in 0..backend.put_session(&mut out, flavour, (&before, &moved), None) {
@@ -102,7 +103,7 @@ pub(crate) fn reset_session<N: Net>(
     kept.multi_statements = before.multi_statements;
     backend.session = parts.known.sessions.intern(kept);
     backend.note_role();
-    client.last.invalidate(LEFT_BY_STATEMENT);
+    client.session.last.invalidate(LEFT_BY_STATEMENT);
     backend.note_reset();
     let shapes = [ReplyShape::Status, ReplyShape::Results, ReplyShape::Results];
     for (i, shape) in shapes.into_iter().enumerate() {

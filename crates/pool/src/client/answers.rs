@@ -97,22 +97,24 @@ impl<N: Net> Answers<'_, N> {
     pub(crate) fn error_unread(&mut self, key: ClientId, code: ErrorCode, text: &str) {
         let mysql = self.to.shared.server.flavour.is_mysql();
         self.put_error(key, code, text, |client| {
-            let before = client.last.conditions;
-            client.last.failed_by_pool();
+            let before = client.session.last.conditions;
+            client.session.last.failed_by_pool();
             if mysql {
-                client.last.conditions = before.saturating_add(1);
+                client.session.last.conditions = before.saturating_add(1);
             }
         });
     }
 
     /// Sends an error of the pool's own, as the answer to the client's command.
     pub(crate) fn error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
-        self.put_error(key, code, text, |client| client.last.failed_by_pool());
+        self.put_error(key, code, text, |client| {
+            client.session.last.failed_by_pool()
+        });
     }
 
     /// Sends the server's error for an empty text, which it has given for the one before.
     pub(crate) fn empty_again(&mut self, key: ClientId) {
-        let failed_again = |client: &mut Client<_>| client.last.failed_again();
+        let failed_again = |client: &mut Client<_>| client.session.last.failed_again();
         self.put_error(key, errors::EMPTY_QUERY, EMPTY_QUERY, failed_again);
     }
 
@@ -148,10 +150,10 @@ impl<N: Net> Answers<'_, N> {
         let text = refusal.to_string();
         self.put_error(key, refusal.code(), &text, |client| {
             // An execution was refused, and is over for its client: so is the long data for it.
-            if let Some(id) = client.prepared.under_way().map(|under_way| under_way.id) {
-                client.prepared.drop_long_data(id);
+            if let Some(id) = (client.session.prepared.under_way()).map(|under_way| under_way.id) {
+                client.session.prepared.drop_long_data(id);
             }
-            client.last.failed_by_pool();
+            client.session.last.failed_by_pool();
         });
     }
 
@@ -180,7 +182,7 @@ impl<N: Net> Answers<'_, N> {
         if command == Command::Query && arguments.trim_ascii().eq_ignore_ascii_case(b"ROLLBACK") {
             return false;
         }
-        client.last.lose_conditions();
+        client.session.last.lose_conditions();
         if let Some(refusal) = &refusal {
             self.refuse_counted(key, refusal);
         }
@@ -238,7 +240,7 @@ impl<N: Net> Answers<'_, N> {
     pub(crate) fn pong(&mut self, key: ClientId) {
         let (status, shared) = (self.status(key), self.to.shared);
         self.send(key, |client, out| {
-            client.last.answered(0);
+            client.session.last.answered(0);
             client.put_ok(out, &OwnOk::WARNED, status, &shared.server)
         });
     }
@@ -249,7 +251,7 @@ impl<N: Net> Answers<'_, N> {
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
         };
-        client.last.answered_kill(*end == KillEnd::Done, mysql);
+        (client.session.last).answered_kill(*end == KillEnd::Done, mysql);
         match end {
             KillEnd::Done => self.ok(key, &OwnOk::PLAIN),
             KillEnd::Unknown(id) => {
@@ -277,7 +279,7 @@ impl<N: Net> Answers<'_, N> {
         self.put_error(key, code, words, |client| {
             // It answers nothing.
             client.identity.seq = 0;
-            client.last.failed_by_pool();
+            client.session.last.failed_by_pool();
         });
         self.to.clients.leave(key, self.to.net.now());
     }
@@ -318,7 +320,7 @@ impl<N: Net> Answers<'_, N> {
                 });
             }
             client.identity.let_in();
-            reports = client.schema_report(server);
+            reports = client.session.schema_report(server);
         }
         let proof = proof.filter(|_| !server.flavour.is_mysql());
         let ok = OwnOk {
@@ -335,7 +337,7 @@ impl<N: Net> Answers<'_, N> {
 
     /// Sends conditions, by rows that were retained: who has been shown them has read its counts.
     pub(crate) fn show(&mut self, key: ClientId, rows: &[u8]) {
-        self.put_retained(key, rows, |client| client.last.invalidate(COUNTS));
+        self.put_retained(key, rows, |client| client.session.last.invalidate(COUNTS));
     }
 
     /// Sends a reply that was retained, in the form that this client understands.
@@ -368,7 +370,7 @@ fn put_reply<S>(
     server: &ServerFacts,
     out: &mut Vec<u8>,
 ) {
-    let wanted = wanted_by(client, server);
+    let wanted = wanted_by(&client.session, server);
     let tracks = client.capabilities & cap::SESSION_TRACK != 0;
     let shape = Shape {
         hides_gtids: false,
@@ -384,11 +386,11 @@ fn put_reply<S>(
         shape,
         status,
         adjustments: Adjustments::default(),
-        pending_changes: &mut client.pending_changes,
+        pending_changes: &mut client.session.pending_changes,
         bound: &mut Bound::default(),
     };
-    client.last.row_count = RowCount::NONE;
-    client.last.conditions = 0;
+    client.session.last.row_count = RowCount::NONE;
+    client.session.last.conditions = 0;
     // These bytes have been through a relay once, so they are a reply.
     let fed = relay.feed(kept, out, |_, _| {});
     debug_assert!(fed.is_ok());
@@ -487,10 +489,12 @@ mod tests {
         assert_eq!(bench.net.written[3..5], [5, ERR]);
         assert!(bench.net.written.ends_with(b"no"));
         let client = bench.clients.get(key).unwrap();
-        assert_eq!(client.last.row_count, RowCount::NONE);
+        assert_eq!(client.session.last.row_count, RowCount::NONE);
         // Those of the statement before are not its client's last ones any more.
-        assert!(client.last.has_unknown_conditions() && client.last.kept().is_none());
-        assert_eq!(client.last.conditions, 1);
+        assert!(
+            client.session.last.has_unknown_conditions() && client.session.last.kept().is_none()
+        );
+        assert_eq!(client.session.last.conditions, 1);
         assert!(bench.counts.refusals.is_empty(), "it is no refusal");
     }
 

@@ -51,10 +51,10 @@ impl<S> Client<S> {
     pub(crate) fn own_id(&self) -> Option<u32> {
         // Among the server's lists of connections its own ids are meant; and a client that has set
         // @@pseudo_thread_id gets that from the server.
-        let schema = self.session.schema.as_deref().unwrap_or_default();
+        let schema = self.session.state.schema.as_deref().unwrap_or_default();
         const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
         let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
-        let set = self.session.variable(b"pseudo_thread_id").is_some();
+        let set = self.session.state.variable(b"pseudo_thread_id").is_some();
         (!lists && !set).then_some(self.identity.id())
     }
 }

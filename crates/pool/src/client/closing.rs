@@ -57,7 +57,9 @@ pub(crate) fn close<N: Net>(parts: &mut Parts<N>, key: ClientId) {
         }
     }
     if let Some(backend_id) = client.backend() {
-        let keeps = client.is_held() || client.modified.is_some() || client.session_is_unread();
+        let keeps = client.session.is_held()
+            || client.session.modified.is_some()
+            || client.session.is_unread();
         checkin::orphan(parts, key, backend_id, keeps);
     }
 }

@@ -4,7 +4,7 @@
 //! Nothing here sends; a statement's definition is never changed, only replaced.
 
 use crate::backend::Backend;
-use crate::client::Client;
+use crate::client::{Client, ClientSession};
 use crate::errors::reasons::PinReason;
 use crate::pair::prepared::{head_of, how, wanted};
 use crate::server::facts::ServerFacts;
@@ -113,11 +113,23 @@ impl<S> Client<S> {
             sql: &definition.sql,
             mode: server.lex_mode(&definition.session, self.capabilities),
             found: &definition.class,
-            schema: schema.filter(|schema| self.session.schema.as_deref() == Some(*schema)),
+            schema: schema.filter(|schema| self.session.state.schema.as_deref() == Some(*schema)),
             names_none_of: None,
         }
     }
 
+    /// Drops the answered command at the front of its input, with its long data.
+    pub(crate) fn drop_command(&mut self) {
+        let len = self.input.command_len();
+        self.drop_input(len);
+        let under_way = (self.session.prepared.as_mut()).and_then(|p| p.under_way.take());
+        if let Some(under_way) = under_way {
+            self.session.prepared.drop_long_data(under_way.id);
+        }
+    }
+}
+
+impl ClientSession {
     /// Plans that it is pinned for a text that asks for the default schema, or sets one, when it is
     /// prepared in a session without one.
     pub(crate) fn pin_without_schema(
@@ -147,7 +159,7 @@ impl<S> Client<S> {
         session: &Rc<Session>,
         sessions: &mut Interner,
     ) -> Option<Rc<Session>> {
-        match (&session.schema, &self.session.schema) {
+        match (&session.schema, &self.state.schema) {
             (None, Some(schema)) => {
                 let mut with_schema = (**session).clone();
                 with_schema.schema = Some(schema.clone());
@@ -159,18 +171,8 @@ impl<S> Client<S> {
         }
     }
 
-    /// Drops the answered command at the front of its input, with its long data.
-    pub(crate) fn drop_command(&mut self) {
-        let len = self.input.command_len();
-        self.drop_input(len);
-        let under_way = self.prepared.as_mut().and_then(|p| p.under_way.take());
-        if let Some(under_way) = under_way {
-            self.prepared.drop_long_data(under_way.id);
-        }
-    }
-
     /// True if a backend has what its execution needs.
-    pub(crate) fn is_prepared_on(
+    pub(crate) fn is_prepared_on<S>(
         &self,
         backend: &Backend<S>,
         message: &[u8],

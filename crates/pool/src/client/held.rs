@@ -16,14 +16,14 @@ impl<S> Client<S> {
     /// Bytes that are kept for this client and no other.
     pub(crate) fn kept_bytes(&self) -> usize {
         let output = self.output.as_ref().map_or(0, |output| output.counted());
-        let prepared = self.prepared.as_ref().map_or(0, |p| p.own_bytes());
-        let warnings = self.last.kept().map_or(0, |kept| kept.reply.capacity());
+        let prepared = self.session.prepared.as_ref().map_or(0, |p| p.own_bytes());
+        let warnings = (self.session.last.kept()).map_or(0, |kept| kept.reply.capacity());
         self.held()
             + self.transport.tls_bytes()
             + output
             + prepared
             + warnings
-            + self.session.user_variables().bytes()
+            + self.session.state.user_variables().bytes()
     }
 
     /// Words of the report about its reply.

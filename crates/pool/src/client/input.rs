@@ -258,7 +258,7 @@ impl<N: Net> FromClient<'_, N> {
             // What it has said already runs first, as on a server; whether that is more than a
             // goodbye is not looked for in a compressed frame.
             let silent = !client.transport.compresses() && !client.is_amid_command();
-            runs && silent && client.is_held()
+            runs && silent && client.session.is_held()
         };
         let found = self.clients.iter().filter(|(_, client)| departed(client));
         let found: Vec<ClientId> = found.map(|(key, _)| key).collect();

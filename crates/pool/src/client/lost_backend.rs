@@ -88,17 +88,18 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
     let on_reader = parts.backend_pools.is_reader(client.pool as usize);
     if on_reader {
         // Nothing that sets it runs there.
-        let pending = &mut client.last.pending;
+        let pending = &mut client.session.last.pending;
         pending.changed = pending.changed.without(Properties::INSERT_ID);
     }
-    let held = client.is_held();
-    let is_left_there = client.is_left_there() || hides_changes;
+    let held = client.session.is_held();
+    let is_left_there = client.session.is_left_there() || hides_changes;
     let keeps = in_transaction || held && served || is_left_there;
     // Of several servers another one goes on, and nothing but the transaction is lost.
-    let survives = parts.shared.cluster.is_some() && client.survives_backend() && !hides_changes;
+    let survives =
+        parts.shared.cluster.is_some() && client.session.survives_backend() && !hides_changes;
     // Behind an error it may have ended already, and its statement run outside of it.
     let lost_all = survives && in_transaction && doubt == Doubt::None;
-    let may_have_ended = client.statement.may_commit();
+    let may_have_ended = client.session.statement.may_commit();
     let limits = Limits {
         settings: &parts.settings,
         server: &parts.shared.server,
@@ -110,7 +111,7 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
             if survives && (keeps || client.state() == ClientState::Waiting) =>
         {
             client.lose_backend(in_transaction, doubt);
-            client.pins.forget_plan();
+            client.session.pins.forget_plan();
             parts.waiters().forget(owner);
             parts.return_to_idle(owner);
         }
@@ -122,13 +123,13 @@ pub(crate) fn backend_lost<N: Net>(parts: &mut Parts<N>, owner: ClientId, loss: 
             parts.waiters().wait_again(owner);
         }
         // Its text has made the server end the connection, as a server does: without a word.
-        ClientState::Running if client.pins.is_pinned_for(RELEASED) => {
+        ClientState::Running if client.session.pins.is_pinned_for(RELEASED) => {
             parts.clients.close_for(owner, end::LOST)
         }
         ClientState::Running if !amid_packet => {
             // What was to be read back is lost as well.
             let keeps = !survives && (in_transaction || held || is_left_there);
-            client.last.lose_backend();
+            client.session.last.lose_backend();
             let refusal = match lost_all && !may_have_ended {
                 true => Refusal::TransactionLost,
                 false => loss.refusal(),
@@ -185,7 +186,7 @@ mod tests {
 
     fn runs((group, key, backend_id): &mut Within, sql: &str) {
         let client = group.parts.clients.get_mut(*key).unwrap();
-        client.statement = Statement {
+        client.session.statement = Statement {
             untracked: Untracked::by(&classify(sql.as_bytes(), LexMode::default())),
             ..Statement::plain(ReplyShape::Results)
         };

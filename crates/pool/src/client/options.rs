@@ -3,12 +3,12 @@
 //! The pool answers it: the option is a part of the session that follows the client, and is set on
 //! a backend in front of the client's next command there.
 
-use crate::client::Client;
+use crate::client::ClientSession;
 use session::state::Interner;
 use sql::lex::Server;
 use wire::errors::{self, ErrorCode};
 
-impl<S> Client<S> {
+impl ClientSession {
     /// Sets what the command with these arguments says.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl<S> Client<S> {
             // The server's own answer to an option that it does not know.
             _ => return Err((errors::UNKNOWN_COM, "Unknown command")),
         };
-        self.session = sessions.with_multi(&self.session, multi_statements);
+        self.state = sessions.with_multi(&self.state, multi_statements);
         self.last.answered(-1);
         Ok(())
     }
@@ -44,6 +44,7 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Client;
     use reactor::Time;
     use std::rc::Rc;
 
@@ -54,9 +55,9 @@ mod tests {
     fn set(arguments: &[u8], server: Server, before: bool) -> Result<bool, u16> {
         let mut sessions = Interner::default();
         let mut client = Client::of_tests(Time(1), Rc::default());
-        client.session = sessions.with_multi(&client.session, before);
-        let set = client.set_option(arguments, server, &mut sessions);
-        set.map(|()| client.session.multi_statements)
+        client.session.state = sessions.with_multi(&client.session.state, before);
+        let set = client.session.set_option(arguments, server, &mut sessions);
+        set.map(|()| client.session.state.multi_statements)
             .map_err(|(error, _)| error.code)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Invariant: a variable that was neither reported nor read back counts as unread.
 
-use crate::client::Client;
+use crate::client::ClientSession;
 use crate::errors::reasons::PinReason;
 use crate::server::facts::ServerFacts;
 use session::diagnostics::Diagnostics;
@@ -34,7 +34,7 @@ const TRACKING: &[u8] = b"session_track_";
 /// The one of them that no backend has on for the pool.
 const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
 
-impl<S> Client<S> {
+impl ClientSession {
     /// Retains the answer to SHOW WARNINGS on its behalf.
     pub(crate) fn keep_warnings(
         &mut self,
@@ -47,7 +47,7 @@ impl<S> Client<S> {
             Some(_) => Err(()),
             None => Ok(collected),
         };
-        let session = &self.session;
+        let session = &self.state;
         let stored_max = session.value(b"max_error_count");
         let stored_max = stored_max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
         let stored_max = stored_max.unwrap_or(server.conditions_max);
@@ -76,14 +76,14 @@ impl<S> Client<S> {
     pub(crate) fn runs_unseen(&self) -> bool {
         let prepared = self.prepared.under_way();
         let elsewhere =
-            prepared.is_some_and(|run| run.definition.session.schema != self.session.schema);
+            prepared.is_some_and(|run| run.definition.session.schema != self.state.schema);
         elsewhere || self.statement.code != Code::None || self.pins.is_pinned()
     }
 
     /// True if its last statement's warnings are not all kept, or not as the session would have
     /// them shown now.
     pub(crate) fn lacks_warnings(&self) -> bool {
-        let charset = self.session.variable(b"character_set_results");
+        let charset = self.state.variable(b"character_set_results");
         let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
         self.last.has_unknown_conditions() || self.last.kept().is_some_and(unlike)
     }
@@ -136,8 +136,8 @@ impl<S> Client<S> {
 
     /// Its default schema, if that is open to its account without a role of its own.
     pub(crate) fn schema_of_login(&self) -> Option<&Text> {
-        let schema = self.session.schema.as_ref();
-        schema.filter(|_| self.session.role.is_none() && !self.role_is_unread())
+        let schema = self.state.schema.as_ref();
+        schema.filter(|_| self.state.role.is_none() && !self.role_is_unread())
     }
 
     /// True if its backend may be in a role that was not read back.
@@ -148,7 +148,7 @@ impl<S> Client<S> {
 
     /// True if its backend may stand in a session that only a question would tell: in such a role,
     /// or with another collation of results, of which no report tells.
-    pub(crate) fn session_is_unread(&self) -> bool {
+    pub(crate) fn is_unread(&self) -> bool {
         let changed = self.changed_properties();
         self.role_is_unread() || changed.intersects(Properties::COLLATION)
     }

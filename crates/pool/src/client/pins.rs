@@ -3,13 +3,13 @@
 //! The causes and their order are [`session::pins`]'; the texts that have them are read in
 //! [`crate::statements::pinning`].
 
-use crate::client::Client;
+use crate::client::ClientSession;
 use crate::errors::reasons::PinReason;
 use crate::observe::figures::counts::Counts;
 use reactor::Time;
 use sql::acquired::Name;
 
-impl<S> Client<S> {
+impl ClientSession {
     /// Notes that it keeps its backend from now on, for what it did before: as long as it has
     /// something of this name, or for good.
     pub(crate) fn pin(

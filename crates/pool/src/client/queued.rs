@@ -3,7 +3,7 @@
 //! Queues are [`crate::scheduler::queue`]'s, the choice of a backend is
 //! [`crate::scheduler::matching`]'s.
 
-use crate::client::{Client, ClientState};
+use crate::client::{Client, ClientSession, ClientState};
 use crate::config::Settings;
 use crate::scheduler::matching::choice::Affinity;
 use crate::scheduler::priority::{Mode, Priority};
@@ -33,7 +33,9 @@ impl<S> Client<S> {
         self.place.give_tickets(limits.high_prio_tickets);
         QueueName::Low
     }
+}
 
+impl ClientSession {
     /// Loss of the client if another used the backend of its last statement.
     pub(crate) fn affinity(&self) -> Affinity {
         match self.last.alone_knows() {

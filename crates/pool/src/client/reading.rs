@@ -42,7 +42,7 @@ impl<S> Client<S> {
             Some(Command::StmtPrepare) => None,
             _ => return false,
         };
-        let mode = (shared.server).lex_mode(&self.session, self.capabilities);
+        let mode = (shared.server).lex_mode(&self.session.state, self.capabilities);
         let read = input.text().is_some_and(|read| read.mode() == mode);
         let overlong = payload_len(total) >= shared.server.max_allowed_packet;
         if total <= max || overlong || read {

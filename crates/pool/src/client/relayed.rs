@@ -5,7 +5,7 @@
 
 use crate::backend::Backend;
 use crate::backend::relay::Adjustments;
-use crate::client::{Client, ClientState};
+use crate::client::{Client, ClientSession, ClientState};
 use crate::pair::prepared;
 use wire::capabilities::LOCAL_FILES;
 use wire::checked::CheckedReply;
@@ -18,13 +18,13 @@ const ONE_PACKET_MAX: usize = PAYLOAD_MAX / 2;
 impl<S> Client<S> {
     /// Follows the reply to its statement, which goes out to this backend as this message.
     pub(crate) fn reply_to(&self, message: &[u8], backend: &Backend<S>) -> CheckedReply {
-        let mut reply = CheckedReply::new(self.statement.shape);
+        let mut reply = CheckedReply::new(self.session.statement.shape);
         let command = message.get(HEADER_LEN).copied();
         if let Some(command) = command.and_then(Command::from_byte) {
             reply = reply.to_command(command);
             if command == Command::StmtFetch
                 && let Some((id, columns)) = backend.cursor()
-                && (self.prepared.under_way()).is_some_and(|fetch| fetch.id == *id)
+                && (self.session.prepared.under_way()).is_some_and(|fetch| fetch.id == *id)
             {
                 reply = reply.of_cursor(columns);
             }
@@ -38,6 +38,16 @@ impl<S> Client<S> {
         reply
     }
 
+    /// Resets the sequence number before an unsolicited packet: a client that has asked nothing
+    /// gets packet 0, as from MySQL; drivers take another number for a broken stream.
+    pub(crate) fn begin_unasked(&mut self) {
+        if self.state() == ClientState::Idle {
+            self.identity.seq = 0;
+        }
+    }
+}
+
+impl ClientSession {
     /// Parts of the reply to its command that it is told otherwise than the server says them.
     pub(crate) fn adjustments(&self) -> Adjustments {
         let mut adjustments = Adjustments::default();
@@ -49,13 +59,5 @@ impl<S> Client<S> {
             return prepared::adjustments(prepared);
         }
         adjustments
-    }
-
-    /// Resets the sequence number before an unsolicited packet: a client that has asked nothing
-    /// gets packet 0, as from MySQL; drivers take another number for a broken stream.
-    pub(crate) fn begin_unasked(&mut self) {
-        if self.state() == ClientState::Idle {
-            self.identity.seq = 0;
-        }
     }
 }

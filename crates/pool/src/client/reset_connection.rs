@@ -64,14 +64,14 @@ pub(crate) fn on_reset<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Handled {
             .shared
             .server
             .charsets_after_reset(client.identity.collation);
-        let mut session = (client.session).after_reset(charsets, &parts.known.defaults);
+        let mut session = (client.session.state).after_reset(charsets, &parts.known.defaults);
         session.results_collation = results;
         // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
         if parts.shared.server.flavour.is_mysql() {
             session.begin_interactive(client.capabilities);
         }
         begin_spaced(&mut session, client.capabilities, &parts.shared.server);
-        client.session = parts.known.sessions.intern(session);
+        client.session.state = parts.known.sessions.intern(session);
     }
     parts.answers().ok(key, &OwnOk::PLAIN);
     Handled::Used
@@ -100,13 +100,13 @@ pub(crate) fn on_change_user<N: Net>(
         return Handled::Used;
     };
     let server = &parts.shared.server;
-    let multi = client.session.multi_statements;
+    let multi = client.session.state.multi_statements;
     let (charsets, results) = server.usual_charsets();
-    let mut session = (client.session).after_reset(charsets, &parts.known.defaults);
+    let mut session = (client.session.state).after_reset(charsets, &parts.known.defaults);
     session.results_collation = results;
     let before = parts.known.sessions.intern(session);
     if client.identity.changes_failed >= CHANGES_FAILED_MAX {
-        client.session = before;
+        client.session.state = before;
         let denial = Denial {
             error: UNKNOWN_COM,
             text: "Unknown command".into(),
@@ -130,7 +130,7 @@ pub(crate) fn on_change_user<N: Net>(
     session.results_collation = results;
     session.begin_interactive(client.capabilities);
     begin_spaced(&mut session, client.capabilities, server);
-    client.session = parts.known.sessions.intern(session);
+    client.session.state = parts.known.sessions.intern(session);
     let greeted = nonce_of_connection(&nonce_key, client.identity.id());
     let mut login = Login::new(fresh, client.transport.is_secure());
     login.is_tls = client.transport.is_tls();
@@ -167,8 +167,9 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
     let client = parts.clients.get_mut(key)?;
     let backend_id = client.backend()?;
     let backend = parts.backends.get_mut(backend_id)?;
-    let keeps = client.is_held() || backend.in_transaction() || client.last.pending.failed;
-    let keeps = keeps || client.last.pending.changed.intersects(Properties::ROLE);
+    let keeps =
+        client.session.is_held() || backend.in_transaction() || client.session.last.pending.failed;
+    let keeps = keeps || (client.session.last.pending.changed).intersects(Properties::ROLE);
     if !keeps {
         return None;
     }
@@ -181,8 +182,9 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
     }
     let command = Command::ResetConnection;
     let mut out = Vec::new();
-    let unread = client.pins.is_pinned() && !client.pins.is_pinned_for(PinReason::WideCharset);
-    let pending = client.last.pending.changed.intersects(Properties::ROLE);
+    let unread = client.session.pins.is_pinned()
+        && !client.session.pins.is_pinned_for(PinReason::WideCharset);
+    let pending = (client.session.last.pending.changed).intersects(Properties::ROLE);
     if (pending || unread) && has_roles(parts.shared.server.flavour) {
         let role = Question {
             properties: Properties::ROLE,
@@ -211,15 +213,15 @@ fn discard_session<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     let Some((client, backend_id)) = parts.clients.unbind(key, &mut parts.backends) else {
         return;
     };
-    let modified = client.modified.take().is_some() || client.session_is_unread();
-    let pinned = client.is_held() || modified;
-    client.pins = Pins::default();
+    let modified = client.session.modified.take().is_some() || client.session.is_unread();
+    let pinned = client.session.is_held() || modified;
+    client.session.pins = Pins::default();
     client.ended.take_interruption();
     client.ended.take_lost_transaction();
     client.command.allow_pipelining();
-    *client.prepared = None;
-    client.last.start_over();
-    *client.pending_changes_mut() = PendingChanges::default();
+    *client.session.prepared = None;
+    client.session.last.start_over();
+    client.session.pending_changes = PendingChanges::default();
     client.place.priority = None;
     parts.client_side.gtids.remove(&key);
     parts.server_side.reads.start_over(key);

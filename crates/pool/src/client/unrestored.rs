@@ -9,7 +9,7 @@
 //! Invariants: a client goes on only with a session that is known whole; what it is told to have
 //! not run has not run.
 
-use crate::client::{Client, ClientState};
+use crate::client::{Client, ClientSession, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::server::schemas::Schemas;
 use reactor::Time;
@@ -51,6 +51,81 @@ pub(crate) struct Unrestored {
 }
 
 impl<S> Client<S> {
+    /// Decides what becomes of a client, past its login, whose backend has refused its state and is
+    /// gone.
+    pub(crate) fn unrestored(
+        &mut self,
+        error: &RestoreError<'_>,
+        now: Time,
+        sessions: &mut Interner,
+        schemas: &mut Schemas,
+    ) -> Unrestored {
+        let words = format!("error {}: {}", error.code, error.text);
+        let sent = self.state() == ClientState::Running;
+        if sent && error.behind == Behind::Unknown {
+            self.session.state.accepted.withdraw();
+            let gone = error.keeps || self.session.is_held() || self.session.is_left_there();
+            self.session.last.pending = PendingReadBack::default();
+            return Unrestored {
+                refusal: Refusal::Unrestored(words),
+                leaves: gone || !self.change_state(ClientState::Idle, now),
+                may_have_run: true,
+            };
+        }
+        let held = error.served && self.session.is_held();
+        let gone = error.keeps || held || self.session.is_left_there();
+        if (self.session.prepared.under_way()).is_some_and(|under_way| under_way.ahead) {
+            self.drop_command();
+            let moved = self.change_state(ClientState::Idle, now);
+            return Unrestored {
+                refusal: Refusal::Restore(words),
+                leaves: gone || !moved,
+                may_have_run: false,
+            };
+        }
+        self.give_up_refused(error.code, sessions, schemas);
+        self.ended.take_interruption();
+        self.session.pins.forget_plan();
+        let moved = self.change_state(ClientState::Idle, now);
+        if !sent {
+            let len = self.input.command_len();
+            self.drop_input(len);
+        }
+        Unrestored {
+            refusal: match error.code {
+                INTERRUPTED => Refusal::Interrupted,
+                _ => Refusal::Restore(words),
+            },
+            leaves: gone || !moved,
+            may_have_run: false,
+        }
+    }
+
+    /// Removes from its session what the server does not let it have.
+    fn give_up_refused(&mut self, code: u16, sessions: &mut Interner, schemas: &mut Schemas) {
+        if let Some(schema) = &self.session.state.schema {
+            schemas.forget(self.pool as usize, schema);
+        }
+        if NO_SCHEMA.contains(&code) {
+            let mut session = (*self.session.state).clone();
+            session.schema = None;
+            self.session.state = sessions.intern(session);
+        }
+        if code == NO_QUERY_CACHE {
+            let mut session = (*self.session.state).clone();
+            if session.set(b"query_cache_type", b"OFF").is_ok() {
+                self.session.state = sessions.intern(session);
+            }
+        }
+        if is_refused(code) && self.session.state.role.is_some() {
+            let mut session = (*self.session.state).clone();
+            session.role = Some(NONE.into());
+            self.session.state = sessions.intern(session);
+        }
+    }
+}
+
+impl ClientSession {
     /// True if a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
         let there = self.last.pending.changed.without(Properties::FOUND_ROWS);
@@ -71,79 +146,6 @@ impl<S> Client<S> {
         let pending = self.last.pending.failed || self.last.pending.warnings;
         in_transaction || self.is_held() || pending || self.is_left_there()
     }
-
-    /// Decides what becomes of a client, past its login, whose backend has refused its state and is
-    /// gone.
-    pub(crate) fn unrestored(
-        &mut self,
-        error: &RestoreError<'_>,
-        now: Time,
-        sessions: &mut Interner,
-        schemas: &mut Schemas,
-    ) -> Unrestored {
-        let words = format!("error {}: {}", error.code, error.text);
-        let sent = self.state() == ClientState::Running;
-        if sent && error.behind == Behind::Unknown {
-            self.session.accepted.withdraw();
-            let gone = error.keeps || self.is_held() || self.is_left_there();
-            self.last.pending = PendingReadBack::default();
-            return Unrestored {
-                refusal: Refusal::Unrestored(words),
-                leaves: gone || !self.change_state(ClientState::Idle, now),
-                may_have_run: true,
-            };
-        }
-        let held = error.served && self.is_held();
-        let gone = error.keeps || held || self.is_left_there();
-        if (self.prepared.under_way()).is_some_and(|under_way| under_way.ahead) {
-            self.drop_command();
-            let moved = self.change_state(ClientState::Idle, now);
-            return Unrestored {
-                refusal: Refusal::Restore(words),
-                leaves: gone || !moved,
-                may_have_run: false,
-            };
-        }
-        self.give_up_refused(error.code, sessions, schemas);
-        self.ended.take_interruption();
-        self.pins.forget_plan();
-        let moved = self.change_state(ClientState::Idle, now);
-        if !sent {
-            let len = self.input.command_len();
-            self.drop_input(len);
-        }
-        Unrestored {
-            refusal: match error.code {
-                INTERRUPTED => Refusal::Interrupted,
-                _ => Refusal::Restore(words),
-            },
-            leaves: gone || !moved,
-            may_have_run: false,
-        }
-    }
-
-    /// Removes from its session what the server does not let it have.
-    fn give_up_refused(&mut self, code: u16, sessions: &mut Interner, schemas: &mut Schemas) {
-        if let Some(schema) = &self.session.schema {
-            schemas.forget(self.pool as usize, schema);
-        }
-        if NO_SCHEMA.contains(&code) {
-            let mut session = (*self.session).clone();
-            session.schema = None;
-            self.session = sessions.intern(session);
-        }
-        if code == NO_QUERY_CACHE {
-            let mut session = (*self.session).clone();
-            if session.set(b"query_cache_type", b"OFF").is_ok() {
-                self.session = sessions.intern(session);
-            }
-        }
-        if is_refused(code) && self.session.role.is_some() {
-            let mut session = (*self.session).clone();
-            session.role = Some(NONE.into());
-            self.session = sessions.intern(session);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -161,7 +163,7 @@ mod tests {
         client.login = None;
         let mut session = Session::default();
         session.use_schema(Some(b"shop"[..].into()));
-        client.session = sessions.intern(session);
+        client.session.state = sessions.intern(session);
         assert!(client.change_state(ClientState::Idle, NOW));
         assert!(client.change_state(state, NOW));
         client
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!((end.refusal, end.leaves), (words, false));
         assert!(!end.may_have_run && client.input.bytes().is_none());
         assert_eq!(client.state(), ClientState::Idle);
-        assert!(client.session.schema.is_some());
+        assert!(client.session.state.schema.is_some());
     }
 
     #[test]
@@ -208,7 +210,7 @@ mod tests {
             schemas.learn(0, b"shop");
             let refusal = error(code, Behind::Unknown);
             client.unrestored(&refusal, NOW, &mut sessions, &mut schemas);
-            assert_eq!(client.session.schema, None);
+            assert_eq!(client.session.state.schema, None);
             assert!(!schemas.knows(0, b"shop"));
         }
     }
@@ -219,7 +221,7 @@ mod tests {
         let mut client = client(ClientState::Restoring, &mut sessions);
         let end = refused(&mut client, &error(NO_QUERY_CACHE, Behind::Unknown));
         assert!(!end.leaves);
-        let value = client.session.variable(b"query_cache_type");
+        let value = client.session.state.variable(b"query_cache_type");
         assert_eq!(value, Some(&b"OFF"[..]));
     }
 
@@ -245,12 +247,15 @@ mod tests {
         let mut restoring = client(ClientState::Restoring, &mut sessions);
         assert!(refused(&mut restoring, &keeps).leaves, "a transaction");
         let mut owing = client(ClientState::Restoring, &mut sessions);
-        owing.last.pending.changed = Properties::INSERT_ID;
+        owing.session.last.pending.changed = Properties::INSERT_ID;
         assert!(refused(&mut owing, &error(1231, Behind::Unknown)).leaves);
         // What pins it counts once the backend has run something of its.
         for served in [false, true] {
             let mut pinned = client(ClientState::Restoring, &mut sessions);
-            pinned.pins.add(PinReason::PreparedSchema, None, NOW.0);
+            pinned
+                .session
+                .pins
+                .add(PinReason::PreparedSchema, None, NOW.0);
             let mut refusal = error(1231, Behind::Unknown);
             refusal.served = served;
             assert_eq!(refused(&mut pinned, &refusal).leaves, served);

@@ -192,13 +192,13 @@ impl<S> Reading<'_, S> {
             return why;
         }
         let is_open = client.command.is_begin_deferred()
-            || !client.session.commits()
-            || client.session.is_serializable();
+            || !client.session.state.commits()
+            || client.session.state.is_serializable();
         let until = self.own.and_then(|own| own.writer_until);
         let is_behind = client.command.runs_apart() || until.is_some_and(|at| at > now);
         match () {
             () if is_open => Why::Transaction,
-            () if client.is_held() || client.modified.is_some() => Why::Pinned,
+            () if client.session.is_held() || client.session.modified.is_some() => Why::Pinned,
             () if len > LEN_MAX => Why::Long,
             () if is_behind => Why::Behind,
             () if self.writes_to_see().is_none() => Why::Unsure,
@@ -290,16 +290,16 @@ impl<N: Net> Readers<'_, N> {
         };
         let is_free = reading.client.backend().is_none();
         let tracks = reading.leaves_writer() || reading.sees_account();
-        let begins = tracks && reading.is_mysql && !reading.client.session.tracks_gtids();
+        let begins = tracks && reading.is_mysql && !reading.client.session.state.tracks_gtids();
         if !is_free {
             return;
         }
         self.go_home(key);
         if begins && let Some(client) = self.members.clients.get_mut(key) {
-            let mut session = (*client.session).clone();
+            let mut session = (*client.session.state).clone();
             let (name, value) = TRACKED_FOR_POOL;
             session.put(name, value);
-            client.session = self.members.sessions.intern(session);
+            client.session.state = self.members.sessions.intern(session);
         }
     }
 
@@ -396,7 +396,7 @@ impl<N: Net> Readers<'_, N> {
         let pools = &*self.members.pools;
         let may_write = |client: &Client<_>| {
             let runs = runs(client.state()) && !pools.is_reader(client.pool as usize);
-            runs && may_have_written(&client.statement, 0)
+            runs && may_have_written(&client.session.statement, 0)
         };
         if self.members.clients.get(key).is_some_and(may_write) {
             self.doubt_writes(key, OwnWrites::doubt);

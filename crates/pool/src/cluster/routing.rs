@@ -73,9 +73,9 @@ pub(crate) fn route<N: Net>(
     let is_late = parts.backend_pools.pools[pool].key.sends_eofs()
         && statement.shape != ReplyShape::Status
         && (parts.reading(key)).is_some_and(|reading| reading.sees_account());
-    let is_numbered =
-        !is_late && (client.session.tracks_gtids() || !parts.shared.server.flavour.is_mysql());
-    match client.session.is_unlogged() {
+    let is_numbered = !is_late
+        && (client.session.state.tracks_gtids() || !parts.shared.server.flavour.is_mysql());
+    match client.session.state.is_unlogged() {
         _ if writes_nothing(class) => {}
         true => parts.readers().doubt_writes(key, OwnWrites::lose),
         false if !is_numbered => parts.readers().doubt_writes(key, OwnWrites::doubt),
@@ -162,7 +162,7 @@ pub(crate) fn leave_for_writer<N: Net>(parts: &mut Parts<N>, key: ClientId) -> O
     if !parts.backend_pools.is_reader(client.pool as usize) {
         return None;
     }
-    let held = client.is_held();
+    let held = client.session.is_held();
     if let Some(backend_id) = client.backend()
         && let Some(backend) = client.backend_in(&parts.backends)
     {
@@ -315,9 +315,9 @@ mod tests {
         let (mut group, key, backend_id) = on_reader();
         group.parts.backend_pools.pools[0].home = Some(0);
         let client = group.parts.clients.get_mut(key).unwrap();
-        let mut session = (*client.session).clone();
+        let mut session = (*client.session.state).clone();
         session.schema = Some(b"new".as_slice().into());
-        client.session = group.parts.known.sessions.intern(session);
+        client.session.state = group.parts.known.sessions.intern(session);
         assert!(client.change_state(ClientState::Running, NOW));
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.take_kind(&group.parts.backend_pools.pools[0].key);
@@ -333,7 +333,7 @@ mod tests {
             unknown_schema,
         );
         let client = group.parts.clients.get(key).unwrap();
-        assert!(client.session.schema.is_some() && client.command.runs_apart());
+        assert!(client.session.state.schema.is_some() && client.command.runs_apart());
         assert!(client.input.bytes().is_some(), "it runs again");
     }
 
@@ -370,7 +370,7 @@ mod tests {
                 ReplyShape::Results,
             ));
             let client = group.parts.clients.get_mut(key).unwrap();
-            client.statement.found = found;
+            client.session.statement.found = found;
             assert!(client.change_state(ClientState::Running, NOW));
             losses::lose(&mut group.parts, backend_id, "it is gone");
             assert_eq!(
@@ -385,7 +385,7 @@ mod tests {
     fn a_client_that_hidden_code_holds_on_a_reader_is_closed_by_what_only_the_writer_runs() {
         let (mut group, key, _) = on_reader();
         let client = group.parts.clients.get_mut(key).unwrap();
-        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
+        (client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         assert!(leave_for_writer(&mut group.parts, key).is_some());
         let client = group.parts.clients.get(key);
         assert!(client.is_none_or(|client| client.state() == ClientState::Leaving));

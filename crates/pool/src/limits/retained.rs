@@ -60,11 +60,11 @@ impl Retained {
     ) {
         let (max, mysql) = (server.max_allowed_packet, server.flavour.is_mysql());
         let Some(id) =
-            statement_id(payload).and_then(|id| client.prepared.statement_meant(id, mysql))
+            statement_id(payload).and_then(|id| client.session.prepared.statement_meant(id, mysql))
         else {
             return;
         };
-        let Some(prepared) = client.prepared.as_mut() else {
+        let Some(prepared) = client.session.prepared.as_mut() else {
             return;
         };
         let kept = prepared.long_len();

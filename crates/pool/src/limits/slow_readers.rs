@@ -106,8 +106,8 @@ impl Reader {
             client: key,
             backend,
             user: client.identity.user(),
-            digest: client.statement.digest,
-            keeps_backend: client.is_held() || own.is_some_and(Backend::in_transaction),
+            digest: client.session.statement.digest,
+            keeps_backend: client.session.is_held() || own.is_some_and(Backend::in_transaction),
             has_followers: false,
         }
     }

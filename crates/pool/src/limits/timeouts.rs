@@ -127,7 +127,7 @@ impl Limits<'_> {
             return (stands > self.write_max(client)).then_some(Late::Stalled);
         }
         let read_max = || {
-            let own = client.session.value(b"net_read_timeout");
+            let own = client.session.state.value(b"net_read_timeout");
             own.and_then(seconds).unwrap_or(server.timeouts.read)
         };
         match client.state() {
@@ -146,8 +146,8 @@ impl Limits<'_> {
     /// Time for which a client may take nothing of its reply.
     fn write_max<S>(self, client: &Client<S>) -> Duration {
         const NAME: &[u8] = b"net_write_timeout";
-        let own = client.session.variable(NAME).and_then(seconds);
-        let default = || client.session.defaults.value(NAME).and_then(seconds);
+        let own = client.session.state.variable(NAME).and_then(seconds);
+        let default = || client.session.state.defaults.value(NAME).and_then(seconds);
         let usual = self.settings.write_max;
         own.or(usual)
             .or_else(default)
@@ -157,7 +157,7 @@ impl Limits<'_> {
     /// Time for which a client may say nothing.
     fn idle_max<S>(self, client: &Client<S>) -> Duration {
         let timeouts = &self.server.timeouts;
-        let own = timeouts.wait_of(&client.session, client.capabilities);
+        let own = timeouts.wait_of(&client.session.state, client.capabilities);
         let of_user = &self.settings.users[client.identity.user()].limits;
         of_user.idle_max.map_or(own, |max| max.min(own))
     }
@@ -409,7 +409,7 @@ mod tests {
             if let Some(own) = own {
                 let mut session = Session::default();
                 session.put(b"wait_timeout", own);
-                client.session = Rc::new(session);
+                client.session.state = Rc::new(session);
             }
             bench
         };

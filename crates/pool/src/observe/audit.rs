@@ -129,7 +129,7 @@ impl<'a> Happened<'a> {
             is_local: client.transport.is_local(),
             account: name,
             name,
-            schema: client.session.schema.as_deref(),
+            schema: client.session.state.schema.as_deref(),
             program: client.place.arrival.program,
             tls: client.transport.tls_names(),
             subject: certificate.and_then(names).map(|(_, subject)| subject),

@@ -64,7 +64,7 @@ impl ClientIdentity {
             id: Some(client.identity.id()),
             account: name.map(|name| name.as_bytes().to_vec()),
             is_account: true,
-            digest: client.statement.digest,
+            digest: client.session.statement.digest,
             in_transaction: backend.is_some_and(Backend::in_transaction),
             ..ClientIdentity::at(client.transport.peer(net))
         }

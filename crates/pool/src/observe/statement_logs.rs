@@ -163,8 +163,8 @@ pub(crate) fn text_of<S>(
 ) -> Option<Box<str>> {
     let payload = payload_of(message);
     let (byte, arguments) = payload.split_first()?;
-    let mut session = &client.session;
-    let under_way = client.prepared.under_way();
+    let mut session = &client.session.state;
+    let under_way = client.session.prepared.under_way();
     let sql = match Command::from_byte(*byte)? {
         Command::Query => attributes::text_in(client.capabilities, arguments).ok()?,
         Command::StmtPrepare | Command::InitDb => arguments,
@@ -207,7 +207,7 @@ impl<N: Net> Logging<'_, N> {
             server: (client.backend_in(self.backends))
                 .map(|backend| (backend.at().clone(), backend.thread)),
             command: command_of(message),
-            digest: client.statement.digest,
+            digest: client.session.statement.digest,
             trace: sql::traceparent::find(message).map(Into::into),
             slow_text: match slow_values {
                 true => text_of(self.shared, client, message, true),
@@ -241,7 +241,7 @@ impl<N: Net> Logging<'_, N> {
         // Without values, the digest's text has been made already.
         let known = match with_values {
             true => None,
-            false => self.digests.text(client.statement.digest),
+            false => self.digests.text(client.session.statement.digest),
         };
         match known {
             Some(text) => (*text).into(),

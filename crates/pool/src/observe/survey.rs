@@ -67,7 +67,8 @@ pub struct Survey<'a, N: Net> {
 impl<'a, N: Net> Survey<'a, N> {
     /// Clients and backends that are here, and counts of what has happened.
     pub fn census(&self) -> Census {
-        let pins = |client: &Client<N::Sock>| client.is_held() && client.backend().is_some();
+        let pins =
+            |client: &Client<N::Sock>| client.session.is_held() && client.backend().is_some();
         let pinned = self.clients.iter().filter(|(_, client)| pins(client));
         self.census_beside(pinned.count())
     }
@@ -103,7 +104,7 @@ impl<'a, N: Net> Survey<'a, N> {
         let now = self.net.now();
         for (_, client) in self.clients.iter() {
             let bound = client.backend().is_some();
-            pinned += usize::from(client.is_held() && bound);
+            pinned += usize::from(client.session.is_held() && bound);
             let stage = Stage::of(client.state(), bound);
             stages[stage as usize] += 1;
             match stage {
@@ -111,7 +112,7 @@ impl<'a, N: Net> Survey<'a, N> {
                 Stage::Waiting => waiting.record(now.since(client.since())),
                 _ => {}
             }
-            for pin in client.pins.list().iter() {
+            for pin in client.session.pins.list().iter() {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
         }
@@ -168,7 +169,7 @@ impl<'a, N: Net> Survey<'a, N> {
                 false => usize::MAX / 2,
             })
             .fold(0, usize::saturating_add);
-        let long = self.clients.iter().filter_map(|(_, c)| c.prepared.as_ref());
+        let long = (self.clients.iter()).filter_map(|(_, c)| c.session.prepared.as_ref());
         let long: usize = long.map(|prepared| prepared.long_len()).sum();
         let tls = self.clients.iter().map(|(_, c)| c.transport.tls_bytes());
         let tls: usize = tls.sum();

@@ -105,7 +105,7 @@ impl<S> Pair<'_, S> {
         self.backend.note_accepted(Some(self.client));
         self.note_runs();
         let runs = self.client.state() == ClientState::Running;
-        let joined = runs && self.client.statement.send_mode != SendMode::Anywhere;
+        let joined = runs && self.client.session.statement.send_mode != SendMode::Anywhere;
         let more = summary.status.unwrap_or_default() & status::MORE_RESULTS != 0;
         match joined && !more {
             // Nobody would ever answer.
@@ -120,7 +120,7 @@ impl<S> Pair<'_, S> {
             return After::Unrestored(Behind::Unknown);
         }
         // Its client has been told of the beginning, if it is told of transactions at all.
-        let wanted = wanted_by(self.client, self.context.server);
+        let wanted = wanted_by(&self.client.session, self.context.server);
         let bound = self.backend.bound_mut();
         let told = match self.client.capabilities & SESSION_TRACK != 0 {
             true => keep(&summary.changes, &wanted, false, bound, &mut Vec::new()),
@@ -144,7 +144,7 @@ impl<S> Pair<'_, S> {
             self.backend.prepared.add(definition, header.id);
         }
         let client = &mut *self.client;
-        client.last.prepared_ahead();
+        client.session.last.prepared_ahead();
         if !client.change_state(ClientState::Idle, self.context.now) {
             return After::CloseClient;
         }
@@ -161,7 +161,7 @@ impl<S> Pair<'_, S> {
     /// for the next OK, which is this one. MariaDB forgets it; code that may have changed something
     /// before it failed has pinned its client.
     fn warnings_read(&mut self, answer: OwnAnswer<'_>) -> After {
-        let (summary, pending) = (answer.summary, self.client.last.pending);
+        let (summary, pending) = (answer.summary, self.client.session.last.pending);
         let explanation = pending.explanation.with_due(summary.due);
         let noted = self.note_changes(summary, explanation);
         let told = noted.and_then(|()| {
@@ -171,7 +171,7 @@ impl<S> Pair<'_, S> {
         });
         let collected = answer.collected;
         let (client, context) = (&mut *self.client, &self.context);
-        client.keep_warnings(
+        client.session.keep_warnings(
             summary,
             collected,
             context.server,
@@ -184,10 +184,10 @@ impl<S> Pair<'_, S> {
     fn set_again(&mut self, summary: &ReplySummary) -> After {
         let client = &mut *self.client;
         if summary.warned || summary.error.is_some() {
-            client.last.invalidate(Reads::DIAGNOSTICS);
+            client.session.last.invalidate(Reads::DIAGNOSTICS);
         }
         let mut failed = false;
-        if let Some(modified) = &mut client.modified {
+        if let Some(modified) = &mut client.session.modified {
             modified.awaited = modified.awaited.saturating_sub(1);
             failed = modified.failed;
             modified.failed &= modified.awaited > 0;
@@ -276,8 +276,8 @@ mod tests {
 
     fn runs(parts: &mut Parts, send_mode: SendMode) {
         assert!(parts.client.change_state(ClientState::Running, NOW));
-        parts.client.statement = Statement::plain(ReplyShape::Results);
-        parts.client.statement.send_mode = send_mode;
+        parts.client.session.statement = Statement::plain(ReplyShape::Results);
+        parts.client.session.statement.send_mode = send_mode;
     }
 
     #[test]
@@ -329,13 +329,13 @@ mod tests {
             awaited: 2,
             ..Modified::default()
         };
-        parts.client.modified = Some(Box::new(modified));
+        parts.client.session.modified = Some(Box::new(modified));
         let told = reported("time_zone", "+01:00");
         assert_eq!(
             answered(&mut parts, ForSession::SetAgain, &told),
             After::Settle
         );
-        let zone = parts.client.session.variable(b"time_zone");
+        let zone = parts.client.session.state.variable(b"time_zone");
         assert_eq!(zone, Some(&b"+01:00"[..]));
         // No such variable: the client's SET has set nothing either.
         let unknown = error(NOT_BEGUN[0]);
@@ -343,18 +343,13 @@ mod tests {
             answered(&mut parts, ForSession::SetAgain, &unknown),
             After::Settle
         );
-        assert!(!parts.client.pins.is_pinned());
-        assert_eq!(parts.client.modified.as_ref().unwrap().awaited, 0);
+        assert!(!parts.client.session.pins.is_pinned());
+        assert_eq!(parts.client.session.modified.as_ref().unwrap().awaited, 0);
         assert_eq!(
             answered(&mut parts, ForSession::SetAgain, &error(1205)),
             After::Settle
         );
-        assert!(
-            parts
-                .client
-                .pins
-                .is_pinned_for(PinReason::UnexplainedChange)
-        );
+        assert!((parts.client.session.pins).is_pinned_for(PinReason::UnexplainedChange));
     }
 
     #[test]
@@ -369,8 +364,8 @@ mod tests {
         let after = answered(&mut parts, ForSession::Reports(true), &ok());
         assert_eq!(after, After::Settle);
         assert_eq!(parts.backend.reports, Reports::Complete);
-        assert!(parts.client.session.variable(b"time_zone").is_some());
-        assert!(!parts.client.pins.is_pinned());
+        assert!(parts.client.session.state.variable(b"time_zone").is_some());
+        assert!(!parts.client.session.pins.is_pinned());
         let after = answered(&mut parts, ForSession::Reports(true), &error(1205));
         assert!(matches!(after, After::Lose(_)), "{after:?}");
     }

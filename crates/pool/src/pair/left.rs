@@ -54,37 +54,41 @@ impl<S> Pair<'_, S> {
     pub(crate) fn note_left(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let client = &mut *self.client;
         client.command.allow_pipelining();
-        if !client.pins.is_empty() {
-            client.pins.answered(summary);
+        if !client.session.pins.is_empty() {
+            client.session.pins.answered(summary);
         }
-        if let Some(modified) = &mut client.modified {
+        if let Some(modified) = &mut client.session.modified {
             modified.note_result(summary.error.is_some());
         }
         if let Some((code, _)) = &summary.error {
-            doubt(self.context.gtids, self.owner, (&client.statement, *code));
+            doubt(
+                self.context.gtids,
+                self.owner,
+                (&client.session.statement, *code),
+            );
         }
         if self.may_have_set_unseen(summary) {
             self.pin(PinReason::UnexplainedChange);
         }
         self.note_counts(command, summary, alone);
         let (client, backend) = (&mut *self.client, &*self.backend);
-        let (session, there) = (&client.session, &backend.session);
+        let (session, there) = (&client.session.state, &backend.session);
         // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         if there.multi_statements != session.multi_statements {
-            client.last.invalidate(COUNTS);
+            client.session.last.invalidate(COUNTS);
         }
         // COM_INIT_DB is sent in whatever schema the backend is; where it fails, the session's own
         // is to be set in front of what follows.
-        let moves = client.statement.send_mode == SendMode::NewSchema;
+        let moves = client.session.statement.send_mode == SendMode::NewSchema;
         if summary.error.is_some() && moves && !there.stands_in_schema_of(session) {
-            client.last.invalidate(COUNTS.union(Reads::DIAGNOSTICS));
+            (client.session.last).invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         }
     }
 
     /// True if the statement may have set a variable before it failed: an error has no room for a
     /// report. Where its values call nothing, errors of [`NOT_BEGUN`] come before the first.
     fn may_have_set_unseen(&self, summary: &ReplySummary) -> bool {
-        let statement = &self.client.statement;
+        let statement = &self.client.session.statement;
         let begun =
             |(code, _): &(u16, _)| statement.code != Code::None || !NOT_BEGUN.contains(code);
         statement.untracked.contains(Untracked::WHERE_IT_FAILS)
@@ -95,11 +99,11 @@ impl<S> Pair<'_, S> {
     /// Notes what the statement has left of conditions and counts.
     fn note_counts(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let client = &mut *self.client;
-        client.last.ended(&Ended {
-            statement: &client.statement,
+        client.session.last.ended(&Ended {
+            statement: &client.session.statement,
             summary,
             rows: command.reply.reply().rows(),
-            session: &client.session,
+            session: &client.session.state,
             alone,
             mysql: self.context.server.flavour.is_mysql(),
         });
@@ -112,7 +116,7 @@ impl<S> Pair<'_, S> {
         let Some(found) = answer.number(Properties::FOUND_ROWS) else {
             return;
         };
-        self.client.last.found_rows.set(Some(found));
+        self.client.session.last.found_rows.set(Some(found));
     }
 }
 
@@ -125,10 +129,10 @@ impl<S> Pair<'_, S> {
         };
         // What the last statement has left here, if with fewer conditions than are kept of it.
         let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
-        let here = (here.iter()).any(|&what| self.client.last.is_valid_on_backend(what));
+        let here = (here.iter()).any(|&what| self.client.session.last.is_valid_on_backend(what));
         // Its own, or those of what has restored its session, MySQL clears itself unless the text
         // asks for them; a statement in front would count.
-        let asks = (self.client.statement.looks_back).contains(Reads::DIAGNOSTICS);
+        let asks = (self.client.session.statement.looks_back).contains(Reads::DIAGNOSTICS);
         let cleared = self.context.server.flavour.is_mysql() && !asks;
         let own = of == self.owner && (here || cleared);
         // Within a transaction nobody else has been here.
@@ -142,12 +146,12 @@ impl<S> Pair<'_, S> {
             Server::MariaDb(_) if client.capabilities & NO_SCHEMA != 0 => CLEARS_WITHOUT_SCHEMA,
             Server::MariaDb(_) => CLEARS_MARIADB,
             _ => {
-                client.last.invalidate(Reads::FOUND_ROWS);
+                client.session.last.invalidate(Reads::FOUND_ROWS);
                 CLEARS_MYSQL
             }
         };
         backend.conditions_of = None;
-        client.last.invalidate(COUNTS.union(Reads::DIAGNOSTICS));
+        (client.session.last).invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         let command = InFlight::own(Some(self.owner), ForBackend::Clearing, ReplyShape::Results);
         backend.expect(command);
         put_query(out, backend.form(), clears.as_bytes());
@@ -172,7 +176,7 @@ mod tests {
 
     /// Changes the backend's session, so that it differs from its client's.
     fn differs(parts: &mut Parts, change: impl FnOnce(&mut Session)) {
-        let mut session = (*parts.client.session).clone();
+        let mut session = (*parts.client.session.state).clone();
         change(&mut session);
         parts.backend.session = Rc::new(session);
     }
@@ -192,12 +196,12 @@ mod tests {
     fn counts_are_not_left_to_a_backend_that_is_told_of_several_statements_first() {
         let mut parts = Parts::bound();
         ends(&mut parts, &ReplySummary::default(), true);
-        assert!(parts.client.last.is_valid_on_backend(COUNTS));
+        assert!(parts.client.session.last.is_valid_on_backend(COUNTS));
         differs(&mut parts, |session| {
             session.multi_statements = !session.multi_statements;
         });
         ends(&mut parts, &ReplySummary::default(), true);
-        assert!(!parts.client.last.is_valid_on_backend(COUNTS));
+        assert!(!parts.client.session.last.is_valid_on_backend(COUNTS));
     }
 
     #[test]
@@ -218,17 +222,14 @@ mod tests {
         ] {
             let mut parts = Parts::bound();
             parts.server.flavour = server;
-            parts.client.statement.untracked = untracked;
-            parts.client.statement.code = code;
+            parts.client.session.statement.untracked = untracked;
+            parts.client.session.statement.code = code;
             let summary = ReplySummary {
                 error,
                 ..ReplySummary::default()
             };
             ends(&mut parts, &summary, true);
-            let pinned = parts
-                .client
-                .pins
-                .is_pinned_for(PinReason::UnexplainedChange);
+            let pinned = (parts.client.session.pins).is_pinned_for(PinReason::UnexplainedChange);
             assert_eq!(pinned, pins, "{server:?} {code:?} {summary:?}");
         }
     }
@@ -242,25 +243,25 @@ mod tests {
         let asked = COUNTS.union(Reads::DIAGNOSTICS);
         for (schema, native) in [(None, true), (Some(&b"other"[..]), false)] {
             let mut parts = Parts::bound();
-            parts.client.statement.send_mode = SendMode::NewSchema;
+            parts.client.session.statement.send_mode = SendMode::NewSchema;
             differs(&mut parts, |session| {
                 session.schema = schema.map(Into::into)
             });
             ends(&mut parts, &failed, true);
-            assert_eq!(parts.client.last.is_valid_on_backend(asked), native);
+            assert_eq!(parts.client.session.last.is_valid_on_backend(asked), native);
         }
     }
 
     #[test]
     fn a_count_is_the_backends_only_where_nothing_of_others_stands_behind() {
         let mut parts = Parts::bound();
-        parts.client.statement.found = Found::Rows;
+        parts.client.session.statement.found = Found::Rows;
         ends(&mut parts, &ReplySummary::default(), true);
-        assert!(parts.client.last.is_valid_on_backend(Reads::FOUND_ROWS));
+        assert!((parts.client.session.last).is_valid_on_backend(Reads::FOUND_ROWS));
         ends(&mut parts, &ReplySummary::default(), false);
-        assert!(!parts.client.last.is_valid_on_backend(Reads::FOUND_ROWS));
+        assert!(!(parts.client.session.last).is_valid_on_backend(Reads::FOUND_ROWS));
         assert_eq!(
-            parts.client.last.found_rows.get(),
+            parts.client.session.last.found_rows.get(),
             Some(0),
             "it is the client's"
         );

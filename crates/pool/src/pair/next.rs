@@ -73,13 +73,14 @@ impl<S> Pair<'_, S> {
         }
         let server = self.context.server.flavour;
         let reports = backend.owes_report(server.is_mysql());
-        let untracked = client.modified.as_ref().is_some_and(|t| t.is_untracked());
-        let asks = client.may_have_ended();
-        let pending = client.last.pending;
+        let untracked = (client.session.modified.as_ref()).is_some_and(|t| t.is_untracked());
+        let asks = client.session.may_have_ended();
+        let pending = client.session.last.pending;
         let fetches = stay == Stay::Leaves && reports;
         // Its backend has the last of its conditions alone where the others were read back before.
-        let partly = pending.warnings && !client.last.is_valid_on_backend(Reads::DIAGNOSTICS);
-        if client.is_held() && !asks && !untracked && !fetches && !partly {
+        let partly =
+            pending.warnings && !client.session.last.is_valid_on_backend(Reads::DIAGNOSTICS);
+        if client.session.is_held() && !asks && !untracked && !fetches && !partly {
             return Next::Keep;
         }
         let in_transaction = backend.in_transaction();
@@ -94,7 +95,7 @@ impl<S> Pair<'_, S> {
         if in_transaction && !reports {
             return Next::Keep;
         }
-        let changed = client.changed_properties();
+        let changed = client.session.changed_properties();
         if reports && changed.intersects(Properties::FOUND_ROWS) {
             return self.read_back(Properties::FOUND_ROWS);
         }
@@ -104,34 +105,34 @@ impl<S> Pair<'_, S> {
         if !changed.is_empty() {
             return self.read_back(changed);
         }
-        self.client.modified = None;
-        self.client.last.pending = PendingReadBack::default();
+        self.client.session.modified = None;
+        self.client.session.last.pending = PendingReadBack::default();
         Next::Free
     }
 
     /// Asks the backend for these properties of its client's session, and for FOUND_ROWS(), which
     /// the question takes away, where only the backend knows that.
     pub(crate) fn read_back(&mut self, properties: Properties) -> Next {
-        let counts = self.client.last.counts_unread();
+        let counts = self.client.session.last.counts_unread();
         let mut properties = properties.union(Properties::FOUND_ROWS.when(counts));
         let packet_max = self.context.server.max_allowed_packet;
         let variables = properties.intersects(Properties::USER_VARIABLES);
-        if variables && !self.client.names_to_read(packet_max) {
+        if variables && !self.client.session.names_to_read(packet_max) {
             properties = properties.without(Properties::USER_VARIABLES);
             self.pin(PinReason::Text(PinCause::UserVariable));
         }
         let client = &mut *self.client;
         let acquired = match properties.intersects(Properties::HOLDINGS) {
-            true => client.pins.columns_to_ask(),
+            true => client.session.pins.columns_to_ask(),
             false => Vec::new(),
         };
-        if let Some(modified) = &mut client.modified {
+        if let Some(modified) = &mut client.session.modified {
             modified.awaited += usize::from(properties.intersects(Properties::CLOCK));
         }
         if properties.is_empty() {
             return Next::GoOn;
         }
-        let modified = client.modified.as_ref();
+        let modified = client.session.modified.as_ref();
         let names = modified.map_or(&[][..], |modified| &modified.names);
         let asked = Question {
             properties,
@@ -177,10 +178,12 @@ mod tests {
     #[test]
     fn a_backend_is_free_where_nothing_is_left() {
         let mut parts = Parts::bound();
-        parts.client.modified = Some(Box::default());
-        parts.client.last.pending.failed = true;
+        parts.client.session.modified = Some(Box::default());
+        parts.client.session.last.pending.failed = true;
         assert_eq!(parts.pair().next(), Next::Free);
-        assert!(parts.client.modified.is_none() && !parts.client.last.pending.failed);
+        assert!(
+            parts.client.session.modified.is_none() && !parts.client.session.last.pending.failed
+        );
         assert_eq!(parts.purposes(), []);
     }
 
@@ -217,11 +220,8 @@ mod tests {
         parts.backend.transaction.note_begin_sent();
         assert_eq!(parts.pair().next(), Next::Keep);
         let mut parts = Parts::bound();
-        parts
-            .client
-            .pins
-            .add(PinReason::PreparedSchema, None, NOW.0);
-        parts.client.last.pending.changed = Properties::ROLE;
+        (parts.client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
+        parts.client.session.last.pending.changed = Properties::ROLE;
         assert_eq!(parts.pair().next(), Next::Keep, "it stays where that is");
     }
 
@@ -229,30 +229,27 @@ mod tests {
     fn a_transaction_is_asked_for_conditions_only_where_its_state_is_unknown() {
         let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
-        parts.client.last.own(Reads::DIAGNOSTICS);
-        parts.client.last.pending.warnings = true;
+        parts.client.session.last.own(Reads::DIAGNOSTICS);
+        parts.client.session.last.pending.warnings = true;
         assert_eq!(parts.pair().next(), Next::Keep, "its backend has them");
-        parts.client.last.pending.failed = true;
+        parts.client.session.last.pending.failed = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
         // The backend has but the last of several conditions.
-        parts.client.last.invalidate(Reads::DIAGNOSTICS);
-        parts.client.last.pending.warnings = true;
+        parts.client.session.last.invalidate(Reads::DIAGNOSTICS);
+        parts.client.session.last.pending.warnings = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
     }
 
     #[test]
     fn who_keeps_a_backend_with_some_of_its_conditions_has_them_read_back() {
         let mut parts = Parts::bound();
-        parts
-            .client
-            .pins
-            .add(PinReason::PreparedSchema, None, NOW.0);
-        parts.client.last.own(Reads::DIAGNOSTICS);
-        parts.client.last.pending.warnings = true;
+        (parts.client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
+        parts.client.session.last.own(Reads::DIAGNOSTICS);
+        parts.client.session.last.pending.warnings = true;
         assert_eq!(parts.pair().next(), Next::Keep, "its backend has them all");
         // A question about what it holds has come behind the others.
-        parts.client.last.invalidate(Reads::DIAGNOSTICS);
+        parts.client.session.last.invalidate(Reads::DIAGNOSTICS);
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
         assert_eq!(parts.pair().next(), Next::Keep);
@@ -261,7 +258,7 @@ mod tests {
     #[test]
     fn conditions_come_first_and_all_properties_in_one_question() {
         let mut parts = Parts::bound();
-        let pending = &mut parts.client.last.pending;
+        let pending = &mut parts.client.session.last.pending;
         pending.warnings = true;
         pending.changed = Properties::INSERT_ID.union(Properties::ROLE);
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
@@ -274,16 +271,16 @@ mod tests {
         assert_eq!(parts.counts.questions, 1);
         assert_eq!(parts.counts.properties_asked, 2);
         answer(&mut parts);
-        parts.client.last.pending.changed = Properties::NONE;
+        parts.client.session.last.pending.changed = Properties::NONE;
         assert_eq!(parts.pair().next(), Next::Free);
     }
 
     #[test]
     fn a_count_that_its_client_is_about_to_ask_for_is_read_back_with_the_rest() {
         let calculated = |parts: &mut Parts| {
-            parts.client.last.found_rows.set(None);
-            parts.client.last.own(Reads::FOUND_ROWS);
-            parts.client.last.pending.changed = Properties::FOUND_ROWS;
+            parts.client.session.last.found_rows.set(None);
+            parts.client.session.last.own(Reads::FOUND_ROWS);
+            parts.client.session.last.pending.changed = Properties::FOUND_ROWS;
         };
         let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
@@ -291,7 +288,7 @@ mod tests {
         assert_eq!(parts.pair().next(), Next::Keep, "its backend tells it");
         let mut parts = Parts::bound();
         calculated(&mut parts);
-        parts.client.last.pending.warnings = true;
+        parts.client.session.last.pending.warnings = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
         let question = asked(&mut parts);
@@ -299,7 +296,7 @@ mod tests {
         answer(&mut parts);
         let mut parts = Parts::bound();
         calculated(&mut parts);
-        parts.client.last.invalidate(Reads::FOUND_ROWS);
+        parts.client.session.last.invalidate(Reads::FOUND_ROWS);
         assert_eq!(parts.pair().next(), Next::Free, "the backend knows another");
     }
 
@@ -311,7 +308,7 @@ mod tests {
             sets: vec![b"SET time_zone=@@time_zone".to_vec()],
             ..Modified::default()
         };
-        parts.client.modified = Some(Box::new(modified));
+        parts.client.session.modified = Some(Box::new(modified));
         assert!(asked(&mut parts).ends_with("SET time_zone=@@time_zone"));
         assert_eq!(parts.purposes(), [ForSession::SetAgain.into()]);
     }
@@ -338,19 +335,19 @@ mod tests {
     #[test]
     fn names_that_cannot_be_asked_pin_and_leave_nothing_to_ask() {
         let mut parts = Parts::bound();
-        let mut session = (*parts.client.session).clone();
+        let mut session = (*parts.client.session.state).clone();
         session.put(b"character_set_client", b"latin1");
         session.put(b"character_set_connection", b"latin1");
-        parts.client.session = std::rc::Rc::new(session);
+        parts.client.session.state = std::rc::Rc::new(session);
         let modified = Modified {
             names: vec!["\u{fc}".as_bytes().into()],
             fresh: true,
             ..Modified::default()
         };
-        parts.client.modified = Some(Box::new(modified));
+        parts.client.session.modified = Some(Box::new(modified));
         assert_eq!(parts.pair().next(), Next::GoOn);
         let pinned = PinReason::Text(PinCause::UserVariable);
-        assert!(parts.client.pins.is_pinned_for(pinned));
+        assert!(parts.client.session.pins.is_pinned_for(pinned));
         assert_eq!(parts.pair().next(), Next::Keep, "it comes to an end");
     }
 }

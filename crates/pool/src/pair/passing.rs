@@ -44,7 +44,7 @@ impl<S> Passing<'_, S> {
         let (mut own_seq, mut nobodys) = (0, PendingChanges::default());
         let wanted = (self.client.as_deref()).map(|c| wanted_of(c, backend, self.server));
         let mut adjustments =
-            (self.client.as_deref()).map_or_else(Default::default, Client::adjustments);
+            (self.client.as_deref()).map_or_else(Default::default, |c| c.session.adjustments());
         let (seq, pending_changes, shape) = match self.client.as_deref_mut() {
             Some(client) => {
                 adjustments.schema_before = is_of_before(client, backend, mysql);
@@ -83,7 +83,7 @@ impl<S> Passing<'_, S> {
         });
         summary.len += out.len();
         let client = self.client.as_deref();
-        let executed = client.and_then(|client| client.prepared.under_way());
+        let executed = client.and_then(|client| client.session.prepared.under_way());
         if let Some(executed) = executed.filter(|one| opens_cursor && one.cursor) {
             backend.note_cursor(executed.id, *reply.columns());
         }
@@ -102,8 +102,8 @@ fn wanted_of<'a, S>(
     backend: &Backend<S>,
     server: &'a ServerFacts,
 ) -> WantedBy<'a> {
-    let mut wanted = wanted_by(client, server);
-    let sets = client.statement.conditions == Conditions::AsksInWords;
+    let mut wanted = wanted_by(&client.session, server);
+    let sets = client.session.statement.conditions == Conditions::AsksInWords;
     if sets && wanted.state {
         wanted = wanted.without_state();
     }
@@ -117,7 +117,7 @@ fn wanted_of<'a, S>(
 /// MariaDB report, where those of the client would not.
 fn is_of_before<S>(client: &Client<S>, backend: &Backend<S>, mysql: bool) -> bool {
     let may_be_pending = backend.in_transaction() || backend.reports != Reports::Complete;
-    let extent = client.statement.extent;
+    let extent = client.session.statement.extent;
     let stays = matches!(extent, Extent::OneInSchema | Extent::ShortInSchema);
     backend.sends_eofs() && !mysql && may_be_pending && stays
 }
@@ -202,16 +202,16 @@ mod tests {
     #[test]
     fn a_schema_that_may_be_of_a_statement_before_is_told_later() {
         let mut parts = Parts::bound();
-        parts.client.statement = Statement::plain(ReplyShape::Results);
-        parts.client.statement.extent = Extent::OneInSchema;
+        parts.client.session.statement = Statement::plain(ReplyShape::Results);
+        parts.client.session.statement.extent = Extent::OneInSchema;
         parts.backend.send_eofs();
         assert!(names_schema(&sent(&mut parts, true)), "all is reported");
         let mut parts = Parts::bound();
-        parts.client.statement = Statement::plain(ReplyShape::Results);
-        parts.client.statement.extent = Extent::OneInSchema;
+        parts.client.session.statement = Statement::plain(ReplyShape::Results);
+        parts.client.session.statement.extent = Extent::OneInSchema;
         parts.backend.send_eofs();
         parts.backend.transaction.note_begin_sent();
         assert!(!names_schema(&sent(&mut parts, true)));
-        assert!(names_schema(parts.client.pending_changes().bytes()));
+        assert!(names_schema(parts.client.session.pending_changes.bytes()));
     }
 }

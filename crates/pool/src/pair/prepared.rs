@@ -78,10 +78,10 @@ impl<S> Pair<'_, S> {
             }
         }
         let prepares = under_way.command == Command::StmtPrepare;
-        if prepares && self.client.prepared.is_some() {
+        if prepares && self.client.session.prepared.is_some() {
             self.client.identity.statements_made = under_way.id;
         }
-        if let Some(prepared) = self.client.prepared.as_mut() {
+        if let Some(prepared) = self.client.session.prepared.as_mut() {
             prepared.under_way = Some(under_way);
         }
         out
@@ -89,21 +89,22 @@ impl<S> Pair<'_, S> {
 
     /// Writes what prepares the definition of the client's command on its backend, ahead of that.
     pub(crate) fn prepare_ahead(&mut self, share: usize, out: &mut Vec<u8>) -> Option<()> {
-        let mut under_way = self.client.prepared.as_mut()?.under_way.take()?;
+        let mut under_way = self.client.session.prepared.as_mut()?.under_way.take()?;
         under_way.ahead = true;
         self.backend.make_room_for(&under_way, share, out);
         self.note_prepared_ahead(&under_way.definition);
         put_command(out, Command::StmtPrepare, &under_way.definition.sql);
         let command = InFlight::own(Some(self.owner), ForSession::Ahead, ReplyShape::Prepared);
         self.backend.expect(command);
-        self.client.prepared.as_mut()?.under_way = Some(under_way);
+        self.client.session.prepared.as_mut()?.under_way = Some(under_way);
         Some(())
     }
 
     fn put_execution(&mut self, under_way: &mut UnderWay, message: &[u8], out: &mut Vec<u8>) {
         let how = how(under_way, self.context.server);
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let Some(held) = (client.prepared.as_mut()).and_then(|p| p.get_mut(under_way.id)) else {
+        let Some(held) = (client.session.prepared.as_mut()).and_then(|p| p.get_mut(under_way.id))
+        else {
             return;
         };
         let command = under_way.command;
@@ -156,14 +157,14 @@ impl<S> Pair<'_, S> {
         summary: &ReplySummary,
     ) -> Option<u32> {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let prepared = client.prepared.as_mut();
+        let prepared = client.session.prepared.as_mut();
         let mut under_way = prepared.and_then(|prepared| prepared.under_way.take())?;
         let failed = summary.error.is_some();
         let unread = leaves_long_data(summary);
-        if failed && !unread && under_way.runs_outside(&client.session) {
+        if failed && !unread && under_way.runs_outside(&client.session.state) {
             client.owe_schema(self.context.server);
         }
-        let prepared = client.prepared.as_mut()?;
+        let prepared = client.session.prepared.as_mut()?;
         let executes = matches!(
             under_way.command,
             Command::StmtExecute | Command::StmtBulkExecute
@@ -183,7 +184,7 @@ impl<S> Pair<'_, S> {
                 let header = summary.prepared.filter(|_| !failed);
                 prepared.note_new(under_way.id, definition, header);
                 prepared.count(&self.context.retained.statements);
-                client.prepared.forget_command();
+                client.session.prepared.forget_command();
                 return None;
             }
             Command::StmtFetch if failed => return None,

@@ -72,11 +72,11 @@ impl<'a, S> Before<'a, S> {
         if !asks {
             let text = with_values(sql, mode, self.values(found));
             // Galera's functions are asked where they stand.
-            let lost = found.reads.intersects(client.reads_lost(self.bound));
+            let lost = (found.reads).intersects(client.session.reads_lost(self.bound));
             let otherwise = if lost { Previous::Gone } else { Previous::Same };
             return text.map_or(otherwise, Previous::Text);
         }
-        let question = question(sql, mode).filter(|_| !client.lacks_warnings());
+        let question = question(sql, mode).filter(|_| !client.session.lacks_warnings());
         match question {
             Some(Question::Show {
                 errors,
@@ -95,8 +95,8 @@ impl<'a, S> Before<'a, S> {
             }
             Some(Question::Get(get)) => {
                 let none = Diagnostics::default();
-                let kept = client.last.kept().unwrap_or(&none);
-                let rows = client.last.row_count.get();
+                let kept = client.session.last.kept().unwrap_or(&none);
+                let rows = client.session.last.row_count.get();
                 let text = kept.assignments(&get, rows, self.server.flavour);
                 text.map_or(Previous::Gone, Previous::Text)
             }
@@ -115,12 +115,13 @@ impl<'a, S> Before<'a, S> {
         found: &classify::Statement,
     ) -> Previous {
         let client = self.view.client;
-        if found.reads.of(client.reads_lost(self.bound)).is_empty() {
+        if (found.reads.of(client.session.reads_lost(self.bound))).is_empty() {
             return Previous::Same;
         }
         let sets = found.causes.contains(PinCause::SessionTracking);
-        let trackers = found.reads.of(client.reads_elsewhere(self.bound)) == Reads::TRACKERS;
-        let tells = client.session.multi_statements && trackers && !sets;
+        let trackers =
+            found.reads.of(client.session.reads_elsewhere(self.bound)) == Reads::TRACKERS;
+        let tells = client.session.state.multi_statements && trackers && !sets;
         let text = tells.then(|| with_values(sql, mode, self.values(found)));
         text.flatten().map_or(Previous::Gone, Previous::Text)
     }
@@ -130,11 +131,11 @@ impl<'a, S> Before<'a, S> {
         let client = self.view.client;
         let mut values = Values {
             id: client.own_id(),
-            asked: found.reads.of(client.reads_elsewhere(self.bound)),
-            row_count: client.last.row_count.get(),
-            found_rows: client.last.found_rows.get(),
+            asked: found.reads.of(client.session.reads_elsewhere(self.bound)),
+            row_count: client.session.last.row_count.get(),
+            found_rows: client.session.last.found_rows.get(),
             last_gtid: self.gtid.map_or(Some(""), LastGtid::get),
-            tracked: client.tracks(self.server),
+            tracked: client.session.tracks(self.server),
             ..Values::default()
         };
         let server = self.server.flavour;
@@ -146,11 +147,11 @@ impl<'a, S> Before<'a, S> {
             Server::MySql(_) => Area::Keeps,
             _ => area_of(found, server),
         };
-        if client.last.has_unknown_conditions() || area == Area::Unsure {
+        if client.session.last.has_unknown_conditions() || area == Area::Unsure {
             return values;
         }
         values.clears = area == Area::Clears;
-        let kept = client.last.kept().filter(|_| area == Area::Keeps);
+        let kept = client.session.last.kept().filter(|_| area == Area::Keeps);
         values.warnings = kept.map_or(Some(0), |kept| kept.total);
         values.errors = kept.map_or(Some(0), Diagnostics::errors);
         values
@@ -166,7 +167,7 @@ impl<'a, S> Before<'a, S> {
     }
 
     fn show(&self, errors: bool, offset: u64, rows: u64) -> Previous {
-        let Some(kept) = self.view.client.last.kept() else {
+        let Some(kept) = self.view.client.session.last.kept() else {
             // There are none; the backend's own are another's.
             let what = if errors { "ERRORS" } else { "WARNINGS" };
             return Previous::Text(format!("SHOW {what} LIMIT 0").into_bytes());
@@ -227,8 +228,8 @@ mod tests {
     #[test]
     fn counts_that_are_known_stand_in_the_text() {
         let mut client = client();
-        client.last.row_count = RowCount::NONE;
-        client.last.found_rows.set(Some(12));
+        client.session.last.row_count = RowCount::NONE;
+        client.session.last.found_rows.set(Some(12));
         let asked = text(previous(&client, "SELECT ROW_COUNT(), FOUND_ROWS()")).unwrap();
         assert!(asked.contains("IF(TRUE,-1,ROW_COUNT())"), "{asked}");
         assert!(asked.contains("IF(TRUE,12,FOUND_ROWS())"), "{asked}");
@@ -237,12 +238,12 @@ mod tests {
     #[test]
     fn what_nobody_knows_is_gone_and_never_guessed() {
         let mut client = client();
-        client.last.found_rows.set(None);
+        client.session.last.found_rows.set(None);
         assert!(matches!(
             previous(&client, "SELECT FOUND_ROWS()"),
             Previous::Gone
         ));
-        client.last.lose_conditions();
+        client.session.last.lose_conditions();
         assert!(matches!(previous(&client, "SHOW WARNINGS"), Previous::Gone));
         assert!(matches!(
             previous(&client, "GET DIAGNOSTICS CONDITION 1 @a = MYSQL_ERRNO"),
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn each_statement_of_a_text_may_ask_what_its_client_is_told() {
         let mut client = client();
-        Rc::make_mut(&mut client.session).multi_statements = true;
+        Rc::make_mut(&mut client.session.state).multi_statements = true;
         let shown = |sql| text(previous(&client, sql));
         let asked = shown("SELECT 1; SELECT @@session_track_schema; SELECT 2").unwrap();
         let (first, rest) = asked.split_once("; SELECT ").unwrap();

@@ -20,8 +20,8 @@ impl<S> Pair<'_, S> {
         // On MariaDB a query of no table leaves the conditions before it.
         let mariadb = matches!(self.context.server.flavour, Server::MariaDb(_));
         // SHOW WARNINGS leaves the ROW_COUNT() of a statement with rows, and of an error.
-        let uncounted = self.client.last.row_count == RowCount::NONE;
-        self.client.last.invalidate(match purpose {
+        let uncounted = self.client.session.last.row_count == RowCount::NONE;
+        self.client.session.last.invalidate(match purpose {
             ForSession::Warnings if uncounted => Reads::NONE,
             ForSession::Warnings | ForSession::SetAgain => COUNTS,
             _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
@@ -35,8 +35,8 @@ impl<S> Pair<'_, S> {
     /// Bytes that ask the backend for the conditions of its client's last statement, to be
     /// retained.
     pub(crate) fn ask_for_conditions(&mut self) -> Vec<u8> {
-        self.client.last.pending.warnings = false;
-        self.client.last.pending.failed = false;
+        self.client.session.last.pending.warnings = false;
+        self.client.session.last.pending.failed = false;
         let mut out = Vec::with_capacity(WARNINGS.len() + 8);
         self.put_question(&mut out, ForSession::Warnings, WARNINGS);
         out
@@ -45,7 +45,7 @@ impl<S> Pair<'_, S> {
     /// Bytes that make the server report again what the client's last statement set.
     pub(crate) fn retell(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        let Some(modified) = &mut self.client.modified else {
+        let Some(modified) = &mut self.client.session.modified else {
             return out;
         };
         let sets = std::mem::take(&mut modified.sets);
@@ -72,14 +72,14 @@ mod tests {
     fn left(purpose: ForSession, server: Server, row_count: RowCount) -> Reads {
         let mut parts = Parts::bound();
         parts.server.flavour = server;
-        parts.client.last.own(ALL);
-        parts.client.last.row_count = row_count;
+        parts.client.session.last.own(ALL);
+        parts.client.session.last.row_count = row_count;
         let mut out = Vec::new();
         parts.pair().put_question(&mut out, purpose, b"SELECT 1");
         assert!(out.ends_with(b"\x03SELECT 1"), "{out:?}");
         assert_eq!(parts.purposes(), [purpose.into()]);
         assert_eq!(parts.backend.flight()[0].owner, Some(owner()));
-        ALL.without(parts.client.last.lost())
+        ALL.without(parts.client.session.last.lost())
     }
 
     fn read_back() -> ForSession {
@@ -116,12 +116,12 @@ mod tests {
     #[test]
     fn conditions_are_asked_for_once() {
         let mut parts = Parts::bound();
-        let pending = &mut parts.client.last.pending;
+        let pending = &mut parts.client.session.last.pending;
         (pending.warnings, pending.failed) = (true, true);
         let out = parts.pair().ask_for_conditions();
         assert!(out.ends_with(b"\x03SHOW WARNINGS"), "{out:?}");
         assert_eq!(parts.purposes(), [ForSession::Warnings.into()]);
-        let pending = parts.client.last.pending;
+        let pending = parts.client.session.last.pending;
         assert!(!pending.warnings && !pending.failed);
     }
 
@@ -135,12 +135,12 @@ mod tests {
             awaited: 1,
             ..Modified::default()
         };
-        parts.client.modified = Some(Box::new(modified));
+        parts.client.session.modified = Some(Box::new(modified));
         let out = String::from_utf8_lossy(&parts.pair().retell()).into_owned();
         let places = ["SET a=1", "SET b=2"].map(|set| out.find(set));
         assert!(places[0].is_some() && places[0] < places[1], "{out}");
         assert_eq!(parts.purposes(), [ForSession::SetAgain.into(); 2]);
-        let modified = parts.client.modified.as_ref().unwrap();
+        let modified = parts.client.session.modified.as_ref().unwrap();
         assert_eq!(modified.awaited, 3);
         assert!(!modified.is_untracked(), "none is told twice");
     }

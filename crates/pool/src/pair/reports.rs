@@ -30,7 +30,7 @@ const REPORTING: [&str; 2] = ["START TRANSACTION", "COMMIT AND NO CHAIN NO RELEA
 impl<S> Pair<'_, S> {
     /// The commands by which the server reports what it owes.
     pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
-        self.client.last.invalidate(LEFT_BY_STATEMENT);
+        self.client.session.last.invalidate(LEFT_BY_STATEMENT);
         let (owner, backend) = (self.owner, &mut *self.backend);
         backend.close_pipeline();
         let mut out = Vec::new();
@@ -61,7 +61,7 @@ impl<S> Pair<'_, S> {
         if client.capabilities & SESSION_TRACK == 0 || summary.changes.is_empty() {
             return Ok(());
         }
-        let mut wanted: Wanted = (*wanted_by(client, server)).clone();
+        let mut wanted: Wanted = (*wanted_by(&client.session, server)).clone();
         wanted.schema &= !self.backend.is_in_another_schema();
         if !server.flavour.is_mysql() {
             // Transactions that are reported here are the pool's own.
@@ -71,7 +71,7 @@ impl<S> Pair<'_, S> {
         let hides = tracks_for_pool(client);
         let bound = self.backend.bound_mut();
         let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
-        if kept.is_err() || client.pending_changes_mut().add(&changes).is_err() {
+        if kept.is_err() || client.session.pending_changes.add(&changes).is_err() {
             return Err(UNREADABLE);
         }
         Ok(())

@@ -63,9 +63,9 @@ impl<S> Pair<'_, S> {
     ) -> Prefix {
         // The schema is set now, by the pool or by the command itself.
         self.backend.note_schema_of_client();
-        let session = match self.client.statement.send_mode {
+        let session = match self.client.session.statement.send_mode {
             SendMode::NewSchema => self.session_but_schema(),
-            _ => self.client.session.clone(),
+            _ => self.client.session.state.clone(),
         };
         debug_assert!(
             can_restore(&self.backend.session, &session),
@@ -83,7 +83,7 @@ impl<S> Pair<'_, S> {
         } else {
             let joined = self.join((message, text_here_max), &session, out);
             joined.map_or_else(
-                || self.put_restore(&session, self.client.statement.send_mode, out),
+                || self.put_restore(&session, self.client.session.statement.send_mode, out),
                 Prefix::Joined,
             )
         };
@@ -96,13 +96,13 @@ impl<S> Pair<'_, S> {
     /// True if the backend stands in this session, and with its client's LAST_INSERT_ID().
     fn stands_in(&self, session: &Rc<Session>) -> bool {
         Rc::ptr_eq(&self.backend.session, session)
-            && self.backend.has_insert_id(self.client.last.insert_id)
+            && (self.backend).has_insert_id(self.client.session.last.insert_id)
     }
 
     /// The session in which the backend is to stand for a command that sets another schema: that
     /// of the client, in whichever schema the backend is.
     fn session_but_schema(&mut self) -> Rc<Session> {
-        let (session, there) = (&self.client.session, &self.backend.session);
+        let (session, there) = (&self.client.session.state, &self.backend.session);
         if session.stands_in_schema_of(there) {
             return session.clone();
         }
@@ -127,15 +127,15 @@ impl<S> Pair<'_, S> {
         }
         let (client, backend) = (&*self.client, &mut *self.backend);
         let Context { server, epoch, .. } = self.context;
-        let insert_id =
-            (!backend.has_insert_id(client.last.insert_id)).then_some(client.last.insert_id);
+        let insert_id = (!backend.has_insert_id(client.session.last.insert_id))
+            .then_some(client.session.last.insert_id);
         let same = Rc::ptr_eq(&backend.session, session);
         let cannot_fail = same || cannot_fail_on(&backend.session, session, epoch, backend);
         let moves = backend.session.schema_to_set(session).is_some();
         let prefix = match send_mode {
             SendMode::Anywhere => Prefix::Tried,
             // If that warns, it is cleared before the statement.
-            _ if !client.statement.looks_back.is_empty() && !same => Prefix::Waited,
+            _ if !client.session.statement.looks_back.is_empty() && !same => Prefix::Waited,
             SendMode::OwnSchema if cannot_fail => Prefix::CannotFail,
             _ if cannot_fail && !moves => Prefix::CannotFail,
             _ => Prefix::Waited,
@@ -158,7 +158,7 @@ impl<S> Pair<'_, S> {
             self.context.counts.restored_in_front += u64::from(prefix != Prefix::Waited);
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
-        backend.note_insert_id(client.last.insert_id);
+        backend.note_insert_id(client.session.last.insert_id);
         backend.note_leftovers(session.user_variables());
         backend.session = session.clone();
         backend.note_role();
@@ -179,11 +179,11 @@ impl<S> Pair<'_, S> {
         let (client, backend) = (&*self.client, &*self.backend);
         let Context { server, epoch, .. } = self.context;
         let text = matches!(
-            client.statement.send_mode,
+            client.session.statement.send_mode,
             SendMode::Joined | SendMode::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > text_here_max;
-        let looks_back = !client.statement.looks_back.is_empty();
+        let looks_back = !client.session.statement.looks_back.is_empty();
         if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
             return None;
         }
@@ -195,8 +195,8 @@ impl<S> Pair<'_, S> {
         if cannot_fail && backend.session.schema_to_set(session).is_none() {
             return None;
         }
-        let insert_id =
-            (!backend.has_insert_id(client.last.insert_id)).then_some(client.last.insert_id);
+        let insert_id = (!backend.has_insert_id(client.session.last.insert_id))
+            .then_some(client.session.last.insert_id);
         let on = backend.on(server.flavour);
         let between = (&*backend.session, &**session);
         let (mut text, mut statements) = restore_as_text(between, insert_id, on)?;
@@ -224,7 +224,7 @@ impl<S> Pair<'_, S> {
         }
         self.context.counts.restored += 1;
         self.context.counts.restored_in_front += 1;
-        backend.note_insert_id(client.last.insert_id);
+        backend.note_insert_id(client.session.last.insert_id);
         backend.note_leftovers(session.user_variables());
         backend.session = self.context.sessions.with_multi(session, true);
         backend.note_role();
@@ -244,7 +244,7 @@ impl<S> Pair<'_, S> {
     /// Takes the UTF-8 name of the schema with which the client has logged in in its own character
     /// set.
     pub(crate) fn note_schema_sent(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
-        if !self.client.is_logging_in() || self.client.session.schema_as_sent().is_none() {
+        if !self.client.is_logging_in() || self.client.session.state.schema_as_sent().is_none() {
             return Ok(());
         }
         let mut told = None;
@@ -266,9 +266,8 @@ impl<S> Pair<'_, S> {
             return;
         }
         let Context { now, counts, .. } = &mut self.context;
-        self.client.note_pins(*now, counts);
-        self.client
-            .note_modified(Some(self.backend), (*now, counts));
+        self.client.session.note_pins(*now, counts);
+        (self.client.session).note_modified(Some(self.backend), (*now, counts));
     }
 }
 
@@ -291,7 +290,7 @@ fn may_join<S>(
         && (bare || newest)
         // A local file's packets go on counting from those of the whole command.
         && !mentions(sql, b"infile")
-        && (client.session.multi_statements || one())
+        && (client.session.state.multi_statements || one())
 }
 
 /// True if what brings a backend from one session to the other cannot fail on it. Inside of a

@@ -94,7 +94,7 @@ impl Parts {
     /// Commands that are put in front of a plain statement, and how.
     fn prefix(&mut self) -> (Prefix, String) {
         let mut out = Vec::new();
-        self.client.statement = Statement::plain(ReplyShape::Results);
+        self.client.session.statement = Statement::plain(ReplyShape::Results);
         let prefix = (self.pair()).put_prefix(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
         (prefix, String::from_utf8_lossy(&out).into_owned())
     }
@@ -122,10 +122,13 @@ fn what_is_reported_is_in_the_session_of_both() {
     let report = reported("time_zone", "+01:00");
     let noted = parts.pair().note_changes(&report, Explanation::Lasting);
     assert_eq!(noted, Ok(()));
-    assert!(Rc::ptr_eq(&parts.client.session, &parts.backend.session));
-    let now = parts.client.session.variable(b"time_zone");
+    assert!(Rc::ptr_eq(
+        &parts.client.session.state,
+        &parts.backend.session
+    ));
+    let now = parts.client.session.state.variable(b"time_zone");
     assert_eq!(now, Some(&b"+01:00"[..]));
-    assert!(!parts.client.pins.is_pinned());
+    assert!(!parts.client.session.pins.is_pinned());
 }
 
 #[test]
@@ -136,12 +139,7 @@ fn what_no_text_explains_pins_and_is_counted_once() {
         let noted = parts.pair().note_changes(&report, Explanation::None);
         assert_eq!(noted, Ok(()));
     }
-    assert!(
-        parts
-            .client
-            .pins
-            .is_pinned_for(PinReason::UnexplainedChange)
-    );
+    assert!((parts.client.session.pins).is_pinned_for(PinReason::UnexplainedChange));
     let name = PinReason::UnexplainedChange.name();
     assert_eq!(parts.counts.pins.get(name), Some(&1));
 }
@@ -175,20 +173,23 @@ fn a_text_that_nothing_is_to_be_set_for_is_joined_with_nothing() {
     let here = between.with(values(b"1"), Text::default()).unwrap();
     for (session, defaults) in [
         (&mut parts.backend.session, there),
-        (&mut parts.client.session, here),
+        (&mut parts.client.session.state, here),
     ] {
         Rc::make_mut(session).defaults = defaults;
         *session = parts.sessions.intern((**session).clone());
     }
     parts.backend.conditions_of = Some(other());
     let mut out = Vec::new();
-    parts.client.statement = Statement::plain(ReplyShape::Results);
-    parts.client.statement.send_mode = SendMode::Joined;
+    parts.client.session.statement = Statement::plain(ReplyShape::Results);
+    parts.client.session.statement.send_mode = SendMode::Joined;
     let text = b"\x0c\0\0\0\x03CREATE TABLE";
     let prefix = parts.pair().put_prefix(text, 1024, &mut out);
     assert_eq!(prefix, Prefix::CannotFail);
     assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
-    assert!(Rc::ptr_eq(&parts.backend.session, &parts.client.session));
+    assert!(Rc::ptr_eq(
+        &parts.backend.session,
+        &parts.client.session.state
+    ));
 }
 
 #[test]
@@ -225,9 +226,9 @@ fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
         let mut parts = Parts::new();
         parts.server.flavour = Server::MySql(90_700);
         parts.backend.conditions_of = Some(of);
-        parts.client.last.invalidate(LEFT_BY_STATEMENT);
-        parts.client.last.own(Reads::FOUND_ROWS);
-        parts.client.statement.looks_back = looks_back;
+        parts.client.session.last.invalidate(LEFT_BY_STATEMENT);
+        parts.client.session.last.own(Reads::FOUND_ROWS);
+        parts.client.session.statement.looks_back = looks_back;
         let clears = parts.pair().has_conditions_of_others();
         let expected = of == other() || asks.contains(&looks_back);
         assert_eq!(clears, expected, "{looks_back:?} {of:?}");

@@ -9,7 +9,7 @@
 //!
 //! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
 
-use crate::client::Client;
+use crate::client::{Client, ClientSession};
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair, UNREADABLE};
 use crate::server::facts::ServerFacts;
@@ -35,7 +35,7 @@ pub(crate) const TRACKED_FOR_POOL: (&[u8], &[u8]) = (b"session_track_gtids", b"o
 /// True if the pool has had the transactions of a client numbered, of which it is not told.
 pub(crate) fn tracks_for_pool<S>(client: &Client<S>) -> bool {
     let (name, value) = TRACKED_FOR_POOL;
-    client.session.variable(name) == Some(value)
+    client.session.state.variable(name) == Some(value)
 }
 
 /// Reports that a client wants.
@@ -80,19 +80,19 @@ impl<'a> WantedBy<'a> {
 }
 
 /// Reports of the trackers of a client's session.
-pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> WantedBy<'a> {
-    let usual = match &client.session.tracked {
+pub(crate) fn wanted_by<'a>(session: &ClientSession, server: &'a ServerFacts) -> WantedBy<'a> {
+    let usual = match &session.state.tracked {
         Some(tracked) => WantedBy::Own(tracked.clone()),
         None => WantedBy::Usual(&server.trackers.wanted),
     };
-    if client.pins.is_pinned_for(PINNED) {
+    if session.pins.is_pinned_for(PINNED) {
         let all = Wanted::from_setting("*", false).variables;
-        return WantedBy::Made(passed_on(client, all, &usual));
+        return WantedBy::Made(passed_on(session, all, &usual));
     }
-    match client.effects.retracking() {
+    match session.effects.retracking() {
         Some(retracking) => WantedBy::Made(retracking.now.clone()),
-        None if client.has_switched() => {
-            WantedBy::Made(passed_on(client, usual.variables.clone(), &usual))
+        None if session.has_switched() => {
+            WantedBy::Made(passed_on(session, usual.variables.clone(), &usual))
         }
         None => usual,
     }
@@ -100,12 +100,12 @@ pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> W
 
 /// Reports of these variables, and of what the switches let through that the backend of a client
 /// has of its own; by default `usual`.
-fn passed_on<S>(client: &Client<S>, variables: Vec<Box<[u8]>>, usual: &Wanted) -> Wanted {
-    let switched = client.pins.is_pinned_for(SWITCHED) && client.has_switched();
-    let own = |name: &str| switched || client.session.variable(name.as_bytes()).is_some();
+fn passed_on(session: &ClientSession, variables: Vec<Box<[u8]>>, usual: &Wanted) -> Wanted {
+    let switched = session.pins.is_pinned_for(SWITCHED) && session.has_switched();
+    let own = |name: &str| switched || session.state.variable(name.as_bytes()).is_some();
     Wanted {
         variables,
-        schema: usual.schema || client.session.variable(b"session_track_schema").is_some(),
+        schema: usual.schema || session.state.variable(b"session_track_schema").is_some(),
         state: usual.state || own("session_track_state_change"),
         transactions: match own("session_track_transaction_info") {
             true => Transactions::Characteristics,
@@ -117,16 +117,19 @@ fn passed_on<S>(client: &Client<S>, variables: Vec<Box<[u8]>>, usual: &Wanted) -
 impl<S> Client<S> {
     /// Queues its own schema for a later OK, after an execution that ran in another one and failed.
     pub(crate) fn owe_schema(&mut self, server: &ServerFacts) {
-        let tracks = self.capabilities & SESSION_TRACK != 0 && wanted_by(self, server).schema;
+        let tracks =
+            self.capabilities & SESSION_TRACK != 0 && wanted_by(&self.session, server).schema;
         let mut block = Vec::new();
-        if let Some(schema) = self.session.schema.as_ref().filter(|_| tracks) {
+        if let Some(schema) = self.session.state.schema.as_ref().filter(|_| tracks) {
             put_schema(&mut block, schema);
         }
         // What was written here can be read.
-        let added = self.pending_changes_mut().add(&block);
+        let added = self.session.pending_changes.add(&block);
         debug_assert!(added.is_ok());
     }
+}
 
+impl ClientSession {
     /// True if its statement makes the server forget changes that it was to be told of.
     pub(crate) fn forgets_changes(&self) -> bool {
         self.effects.retracking().is_some_and(|found| found.forgets)
@@ -137,11 +140,11 @@ impl<S> Client<S> {
         if self.pins.is_pinned_for(PINNED) {
             return None;
         }
-        let own = self.session.tracked.as_deref().unwrap_or(&server.trackers);
+        let own = self.state.tracked.as_deref().unwrap_or(&server.trackers);
         if !self.has_switched() {
             return Some(Cow::Borrowed(own));
         }
-        let value = |name: &str| self.session.variable(name.as_bytes());
+        let value = |name: &str| self.state.variable(name.as_bytes());
         let on = |name, usual| value(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
         let mut tracked = own.clone();
         let wanted = &mut tracked.wanted;
@@ -162,12 +165,12 @@ impl<S> Client<S> {
 
     /// True if the switches of its backend are its own.
     fn has_switched(&self) -> bool {
-        let set = |name: &[u8]| self.session.variable(name).is_some();
+        let set = |name: &[u8]| self.state.variable(name).is_some();
         PINNING.into_iter().any(set)
     }
 }
 
-impl<S> Client<S> {
+impl ClientSession {
     /// Takes apart a SET that says what it is told: unless it sets the backend's switches it does
     /// not pin the client any more. Its settings count once the server has answered.
     pub(crate) fn retrack(
@@ -201,7 +204,7 @@ impl<S> Pair<'_, S> {
         if summary.changes.is_empty() || !mysql || !tracks {
             return Ok(());
         }
-        let mut wanted = wanted_by(self.client, self.context.server);
+        let mut wanted = wanted_by(&self.client.session, self.context.server);
         if self.backend.is_in_another_schema() {
             wanted = wanted.without_schema();
         }
@@ -209,7 +212,7 @@ impl<S> Pair<'_, S> {
         let hides = tracks_for_pool(self.client);
         let bound = self.backend.bound_mut();
         let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
-        if kept.is_err() || self.client.pending_changes_mut().add(&changes).is_err() {
+        if kept.is_err() || (self.client.session.pending_changes.add(&changes)).is_err() {
             return Err(UNREADABLE);
         }
         Ok(())
@@ -217,7 +220,8 @@ impl<S> Pair<'_, S> {
 
     /// Adopts what an answered statement has set for trackers, if it went well.
     pub(super) fn note_retracked(&mut self, went: bool) {
-        let Some(retracking) = self.client.effects.take_retracking().filter(|_| went) else {
+        let Some(retracking) = (self.client.session.effects.take_retracking()).filter(|_| went)
+        else {
             return;
         };
         if retracking.pins {
@@ -245,13 +249,17 @@ mod tests {
             parts.client.capabilities |= SESSION_TRACK;
             let mut session = Session::default();
             session.put(TRACKED_FOR_POOL.0, value.as_bytes());
-            parts.client.session = Rc::new(session);
+            parts.client.session.state = Rc::new(session);
             let summary = ReplySummary {
                 changes: gtids.to_vec(),
                 ..ReplySummary::default()
             };
             parts.pair().tell_later(&summary).unwrap();
-            assert_eq!(parts.client.pending_changes().bytes(), told, "{value}");
+            assert_eq!(
+                parts.client.session.pending_changes.bytes(),
+                told,
+                "{value}"
+            );
         }
     }
 }

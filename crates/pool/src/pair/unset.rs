@@ -7,7 +7,7 @@
 //! has it. Invariant: a name that is not certain counts as any name.
 
 use crate::backend::{Backend, Typed};
-use crate::client::Client;
+use crate::client::{Client, ClientSession};
 use crate::group::tokens::ClientId;
 use crate::server::facts::ServerFacts;
 use session::global_defaults::GlobalDefaults;
@@ -129,10 +129,37 @@ impl<S> Backend<S> {
 }
 
 impl<S> Client<S> {
+    /// True if a backend can be brought into the state that its command needs, of sessions that
+    /// began like this. `key`: the client's own.
+    pub(crate) fn can_run_on(
+        &self,
+        backend: &Backend<S>,
+        key: ClientId,
+        (defaults, server): (&GlobalDefaults, &ServerFacts),
+    ) -> bool {
+        let fits = self.may_choose_schema() || can_restore(&backend.session, &self.session.state);
+        fits && match self.session.may_be_reset_for(defaults, server) {
+            true => true,
+            // A reset would not give back what its login has set.
+            false if !defaults.init_connect().is_empty() => self.session.is_clean_on(backend),
+            false => (self.session.unfit_session(backend, key, (defaults, server))).is_none(),
+        }
+    }
+
+    /// True if its command sets its default schema on a backend with any: where that fails, it may
+    /// go on elsewhere.
+    pub(crate) fn may_choose_schema(&self) -> bool {
+        self.session.statement.send_mode == SendMode::NewSchema
+            && !self.command.is_begin_deferred()
+            && !self.session.is_held()
+    }
+}
+
+impl ClientSession {
     /// True if a user variable may be set in its session.
     fn may_have(&self, name: &[u8]) -> bool {
         let modified = self.modified.as_ref();
-        self.session.user_variable(name).is_some()
+        self.state.user_variable(name).is_some()
             || modified.is_some_and(|modified| modified.names.iter().any(|other| **other == *name))
     }
 
@@ -150,28 +177,11 @@ impl<S> Client<S> {
     }
 
     /// True if its command finds nothing on a backend that it must not find there.
-    pub(crate) fn is_clean_on(&self, backend: &Backend<S>) -> bool {
+    pub(crate) fn is_clean_on<S>(&self, backend: &Backend<S>) -> bool {
         let modifying = self.effects.modifying();
         let needs_none_left = modifying.is_some_and(|modifying| modifying.needs_none_left);
         let mut there = backend.session.user_variables().pairs().iter();
         !needs_none_left || !backend.has_leftovers() && there.all(|(name, _)| self.may_have(name))
-    }
-
-    /// True if a backend can be brought into the state that its command needs, of sessions that
-    /// began like this. `key`: the client's own.
-    pub(crate) fn can_run_on(
-        &self,
-        backend: &Backend<S>,
-        key: ClientId,
-        (defaults, server): (&GlobalDefaults, &ServerFacts),
-    ) -> bool {
-        let fits = self.may_choose_schema() || can_restore(&backend.session, &self.session);
-        fits && match self.may_be_reset_for(defaults, server) {
-            true => true,
-            // A reset would not give back what its login has set.
-            false if !defaults.init_connect().is_empty() => self.is_clean_on(backend),
-            false => (self.unfit_session(backend, key, (defaults, server))).is_none(),
-        }
     }
 
     /// True if resetting a backend gives this client what a connection of its own would have.
@@ -181,18 +191,18 @@ impl<S> Client<S> {
 
     /// True if a reset session lacks something that this client's has: it has not been reset.
     fn is_harmed_by_reset(&self, defaults: &GlobalDefaults, server: &ServerFacts) -> bool {
-        server.reset_loses_foreign_keys && !self.session.is_as_reset(defaults)
+        server.reset_loses_foreign_keys && !self.state.is_as_reset(defaults)
     }
 
     /// Reason for which its command cannot run in a backend's session; `None` if it can. `key`: the
     /// client's own.
-    pub(crate) fn unfit_session(
+    pub(crate) fn unfit_session<S>(
         &self,
         backend: &Backend<S>,
         key: ClientId,
         (defaults, facts): (&GlobalDefaults, &ServerFacts),
     ) -> Option<Unfit> {
-        let (from, to) = (&backend.session, &self.session);
+        let (from, to) = (&backend.session, &self.state);
         let sets_schema = self.statement.send_mode == SendMode::NewSchema;
         if !sets_schema && !can_restore(from, to) {
             return Some(Unfit::HasSchema);
@@ -208,18 +218,10 @@ impl<S> Client<S> {
 
     /// True if stored code may have types there that it would not have in its session, and that it
     /// has not itself given it. `key`: the client's own.
-    pub(crate) fn finds_types_of_others(&self, backend: &Backend<S>, key: ClientId) -> bool {
+    pub(crate) fn finds_types_of_others<S>(&self, backend: &Backend<S>, key: ClientId) -> bool {
         let others = |typed: &&Typed| typed.by != Some(key);
         let typed = backend.types_there().filter(others);
-        typed.is_some_and(|typed| Some(&*typed.typing) != self.session.typing())
-    }
-
-    /// True if its command sets its default schema on a backend with any: where that fails, it may
-    /// go on elsewhere.
-    pub(crate) fn may_choose_schema(&self) -> bool {
-        self.statement.send_mode == SendMode::NewSchema
-            && !self.command.is_begin_deferred()
-            && !self.is_held()
+        typed.is_some_and(|typed| Some(&*typed.typing) != self.state.typing())
     }
 }
 

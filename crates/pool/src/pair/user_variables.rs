@@ -28,7 +28,7 @@
 //! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
 
 use crate::backend::{Backend, COLLECTED_MAX, ForSession, Purpose};
-use crate::client::Client;
+use crate::client::ClientSession;
 use crate::client::modified::Modified;
 use crate::errors::reasons::PinReason;
 use crate::observe::figures::counts::Counts;
@@ -85,7 +85,7 @@ fn boxed(modified: Modified) -> Option<Box<Modified>> {
     (!nothing).then(|| Box::new(modified))
 }
 
-impl<S> Client<S> {
+impl ClientSession {
     /// Completes the names of what its statements may have set: all that it has, where one may go
     /// by the name of another. `false` where they cannot be written in its session's character set,
     /// or not in a command of this length with other questions.
@@ -94,7 +94,7 @@ impl<S> Client<S> {
             return true;
         };
         modified.fresh = false;
-        let carried = self.session.user_variables();
+        let carried = self.state.user_variables();
         if carried.is_tricky() || modified.names.iter().any(|name| is_tricky(name)) {
             for (name, _) in carried.pairs() {
                 if !modified.names.contains(name) {
@@ -102,7 +102,7 @@ impl<S> Client<S> {
                 }
             }
         }
-        let can = self.session.speaks_utf8() || modified.names.iter().all(|name| name.is_ascii());
+        let can = self.state.speaks_utf8() || modified.names.iter().all(|name| name.is_ascii());
         if !can || columns_len_max(&modified.names) > packet_max / 2 {
             modified.names = Vec::new();
             return false;
@@ -155,7 +155,7 @@ impl<S> Client<S> {
     }
 
     /// Notes that its statement, which may set these variables, is about to be sent to its backend.
-    pub(crate) fn note_modified(
+    pub(crate) fn note_modified<S>(
         &mut self,
         backend: Option<&mut Backend<S>>,
         counted: (Time, &mut Counts),
@@ -166,7 +166,7 @@ impl<S> Client<S> {
     }
 
     /// Notes the user variables that the next command to a backend may set.
-    fn note_made(
+    fn note_made<S>(
         &mut self,
         next: Modified,
         backend: Option<&mut Backend<S>>,
@@ -200,18 +200,20 @@ impl<S> Pair<'_, S> {
             return;
         }
         let mode = (self.context.server).lex_mode(&definition.session, self.client.capabilities);
-        let unset = self.client.unset_by(sql, mode, (class, Use::Prepare));
+        let unset = (self.client.session).unset_by(sql, mode, (class, Use::Prepare));
         // One that cannot be told has pinned its client when it was prepared first.
         let made = Modified::of(made_by(sql, mode, class, &unset).unwrap_or_default());
         if !made.sets_nothing() {
             let Context { now, counts, .. } = &mut self.context;
-            (self.client).note_made(made, Some(self.backend), (*now, counts));
+            (self.client)
+                .session
+                .note_made(made, Some(self.backend), (*now, counts));
         }
     }
 
     /// Takes the values read back.
     pub(super) fn note_variables(&mut self, answer: &Answer) -> Result<(), Broken> {
-        let names = self.client.modified.as_mut();
+        let names = self.client.session.modified.as_mut();
         let names = names.map_or_else(Vec::new, |modified| std::mem::take(&mut modified.names));
         let columns: Vec<_> = answer.of(Properties::USER_VARIABLES).collect();
         if columns.len() != READ_COLUMNS * names.len() {
@@ -258,7 +260,7 @@ impl<S> Pair<'_, S> {
             ..
         } = &mut self.context;
         let variables = &retained.variables;
-        let carried = self.client.session.user_variables().clone();
+        let carried = self.client.session.state.user_variables().clone();
         let user = carried.with(changes, variables);
         if variables.bytes() > SWEPT_ABOVE {
             sessions.sweep();
@@ -272,14 +274,14 @@ impl<S> Pair<'_, S> {
     fn carry_variables(&mut self, user: &UserVariables) {
         self.backend.note_leftovers(user);
         self.change_both(|session| session.set_user_variables(user.clone()));
-        self.client.pins.end(PinCause::UserVariable, VALUES);
+        self.client.session.pins.end(PinCause::UserVariable, VALUES);
     }
 
     /// Leaves them on the backend, pinned, until the client's statements have made something else
     /// of them.
     fn keep_variables(&mut self, names: Vec<Text>) {
         self.pin_while(PinReason::Text(PinCause::UserVariable), VALUES);
-        self.client.modified.get_or_insert_default().names = names;
+        self.client.session.modified.get_or_insert_default().names = names;
     }
 }
 
@@ -312,7 +314,7 @@ mod tests {
             names: vec![b"a"[..].into()],
             ..Modified::default()
         };
-        parts.client.modified = Some(Box::new(asked));
+        parts.client.session.modified = Some(Box::new(asked));
         let asked = ["a".as_bytes().into()];
         let question = Question {
             properties: Properties::USER_VARIABLES,
@@ -329,12 +331,12 @@ mod tests {
             clock,
             ..Modified::default()
         };
-        parts.client.effects.plan_modifying(Some(Box::new(next)));
+        (parts.client.session.effects).plan_modifying(Some(Box::new(next)));
         let counted = (NOW, &mut parts.counts);
-        (parts.client).note_modified(Some(&mut parts.backend), counted);
+        (parts.client.session).note_modified(Some(&mut parts.backend), counted);
         let mut flight = parts.backend.flight().iter();
         let counts = flight.any(|command| command.reads(Properties::USER_VARIABLES));
-        let modified = parts.client.modified.as_ref();
+        let modified = parts.client.session.modified.as_ref();
         (counts, modified.is_some_and(|modified| modified.fresh))
     }
 
@@ -372,16 +374,16 @@ mod tests {
     fn left_to_read(names: &[&str]) -> usize {
         let mut parts = Parts::bound();
         for name in names {
-            parts.client.effects.plan_modifying(Some(Box::new(Modified {
+            (parts.client.session.effects).plan_modifying(Some(Box::new(Modified {
                 names: vec![name.as_bytes().into()],
                 ..Modified::default()
             })));
             let counted = (NOW, &mut parts.counts);
-            (parts.client).note_modified(Some(&mut parts.backend), counted);
+            (parts.client.session).note_modified(Some(&mut parts.backend), counted);
         }
         let pinned = PinReason::Text(PinCause::UserVariable);
-        let left = parts.client.modified.as_ref().map_or(0, |t| t.names.len());
-        assert_eq!(parts.client.pins.is_pinned_for(pinned), left == 0);
+        let left = (parts.client.session.modified.as_ref()).map_or(0, |t| t.names.len());
+        assert_eq!(parts.client.session.pins.is_pinned_for(pinned), left == 0);
         left
     }
 
@@ -400,11 +402,11 @@ mod tests {
     fn a_question_that_is_longer_than_a_command_is_not_asked() {
         let asks = |packet_max: usize| {
             let mut parts = Parts::bound();
-            parts.client.modified = Some(Box::new(Modified {
+            parts.client.session.modified = Some(Box::new(Modified {
                 names: vec![[b'n'; 100].as_slice().into()],
                 ..Modified::default()
             }));
-            parts.client.names_to_read(packet_max)
+            parts.client.session.names_to_read(packet_max)
         };
         let enough = 2 * columns_len_max(&[[b'n'; 100].as_slice().into()]);
         assert!(asks(enough));

@@ -61,7 +61,7 @@ impl<S> ClientView<'_, S> {
     /// True if its FOUND_ROWS() is being read back, or is to be behind what is: it outlives the
     /// session.
     pub(crate) fn is_counting(&self) -> bool {
-        let last = &self.client.last;
+        let last = &self.client.session.last;
         let pending =
             last.counts_unread() && last.pending.changed.intersects(Properties::FOUND_ROWS);
         last.found_rows.get().is_none()
@@ -87,7 +87,7 @@ impl<S> ClientView<'_, S> {
     /// True if nothing but questions of the pool's own is under way for an idle client.
     pub(crate) fn is_read_back(&self) -> bool {
         let client = self.client;
-        if client.state() != ClientState::Idle || client.is_held() {
+        if client.state() != ClientState::Idle || client.session.is_held() {
             return false;
         }
         match self.backend {
@@ -99,7 +99,7 @@ impl<S> ClientView<'_, S> {
     /// The global values under which its sessions began: its own, those of its backend, and those
     /// of what it has prepared.
     pub(crate) fn defaults(&self) -> Vec<GlobalDefaults> {
-        let mut all = vec![self.client.session.defaults.clone()];
+        let mut all = vec![self.client.session.state.defaults.clone()];
         let mut add = |defaults: &GlobalDefaults| {
             if !all.contains(defaults) {
                 all.push(defaults.clone());
@@ -109,7 +109,7 @@ impl<S> ClientView<'_, S> {
             let sessions = backend.prepared.sessions().chain([&backend.session]);
             sessions.for_each(|session| add(&session.defaults));
         }
-        if let Some(prepared) = self.client.prepared.as_ref() {
+        if let Some(prepared) = self.client.session.prepared.as_ref() {
             let held = prepared.held().iter().map(|held| &held.definition);
             held.for_each(|definition| add(&definition.session.defaults));
         }
@@ -120,7 +120,7 @@ impl<S> ClientView<'_, S> {
     pub(crate) fn status(&self, server: Server) -> u16 {
         let client = self.client;
         const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
-        let session = &client.session;
+        let session = &client.session.state;
         // A statement with a `sql_mode` of its own has left its flags in the last OK.
         // A backend that is still in somebody else's session tells whether that one commits.
         let told = |backend: &Backend<S>| {
@@ -164,9 +164,9 @@ mod tests {
         let mut parts = Parts::bound();
         let mut off = Session::default();
         off.put(b"autocommit", b"OFF");
-        let (on, off) = (parts.client.session.clone(), Rc::new(off));
+        let (on, off) = (parts.client.session.state.clone(), Rc::new(off));
         let told = |flags, client: &Rc<Session>, backend: &Rc<Session>, parts: &mut Parts| {
-            parts.client.session = client.clone();
+            parts.client.session.state = client.clone();
             parts.backend.session = backend.clone();
             parts.backend.transaction.note_status(flags);
             let view = ClientView {

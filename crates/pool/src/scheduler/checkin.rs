@@ -40,7 +40,7 @@ pub(crate) fn release<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
             client.unbind(owner, Some(backend));
             backend.note_last_client(LastClient {
                 client: owner,
-                sent: client.last.number,
+                sent: client.session.last.number,
             });
             waits = client.state() == ClientState::Waiting && !client.place.is_in_queue();
         }

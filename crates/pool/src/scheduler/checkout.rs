@@ -81,17 +81,19 @@ pub(crate) fn bind<N: Net>(
     let last = backend.begin_checkout(running);
     if is_long {
         parts.client_side.slow_readers.start_long(backend_id, key);
-    } else if !client.statement.has_short_reply() && parts.shared.budget.reserved(parts.index) > 0 {
-        (parts.client_side.slow_readers).start_unknown(client.statement.digest, now);
+    } else if !client.session.statement.has_short_reply()
+        && parts.shared.budget.reserved(parts.index) > 0
+    {
+        (parts.client_side.slow_readers).start_unknown(client.session.statement.digest, now);
     }
     client.bind(backend, (key, backend_id));
     client.pool = u32::try_from(backend.pool).unwrap_or(client.pool);
     let own = LastClient {
         client: key,
-        sent: client.last.number,
+        sent: client.session.last.number,
     };
     if last != Some(own) {
-        client.last.moved();
+        client.session.last.moved();
     }
     true
 }

@@ -105,7 +105,7 @@ pub(crate) fn give_up<N: Net>(parts: &mut Parts<N>, key: ClientId, refusal: &Ref
     let Some(client) = parts.clients.get_mut(key) else {
         return;
     };
-    client.pins.forget_plan();
+    client.session.pins.forget_plan();
     if client.state() == ClientState::Opening {
         parts.clients.note_end(key, refusal.name());
         return leaving::leave(parts, key);
@@ -137,7 +137,7 @@ pub(crate) fn end_waiting<N: Net>(parts: &mut Parts<N>, pool: usize, why: &str) 
 /// error for which drivers connect again, some without its words. One that has run none would
 /// meet the same again: it is told the words.
 pub(crate) fn end_client<N: Net>(parts: &mut Parts<N>, key: ClientId, why: &str) {
-    let has_run = parts.clients.get(key).is_some_and(|c| c.last.number != 0);
+    let has_run = (parts.clients.get(key)).is_some_and(|c| c.session.last.number != 0);
     let refusal = match has_run {
         true => Refusal::NoBackendLogin(why.into()),
         false => Refusal::BackendLogin(why.into()),

@@ -64,7 +64,7 @@ impl<S> Waiters<'_, S> {
         };
         let queue = client.queue(goes_before_slow, self.settings);
         if let Some(refusal) = (self.waiting_count).refusal(client, (queue, len), self.settings) {
-            client.pins.forget_plan();
+            client.session.pins.forget_plan();
             self.counts.refused += 1;
             return Entered::Refused(refusal);
         }

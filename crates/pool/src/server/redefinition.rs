@@ -20,7 +20,7 @@ pub(crate) fn take_schemas<N: Net>(parts: &mut Parts<N>) {
     // A statement that runs may have come to the schema before, and its answer says so later.
     let comes = |command: &InFlight| match command.owner.map(|owner| parts.clients.get(owner)) {
         Some(Some(client)) => {
-            let statement = &client.statement;
+            let statement = &client.session.statement;
             statement.send_mode == SendMode::NewSchema || statement.is_several()
         }
         _ => command.purpose == Purpose::Statement,

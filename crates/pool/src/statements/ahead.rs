@@ -29,8 +29,8 @@ pub(crate) fn prepare_ahead<N: Net>(
 ) -> Option<Handled> {
     let share = parts.shared.prepared_of_backend(&parts.settings);
     let (client, backend) = (parts.clients.get_mut(key)?, parts.backends.get(backend_id)?);
-    if client.prepares_unread() {
-        client.prepared.mark_read_back(true);
+    if client.session.prepares_unread() {
+        client.session.prepared.mark_read_back(true);
         return Some(wait_for_property(
             parts,
             key,
@@ -38,23 +38,25 @@ pub(crate) fn prepare_ahead<N: Net>(
             Properties::COLLATION,
         ));
     }
-    if client.is_prepared_on(backend, message, &parts.shared.server) {
+    if (client.session).is_prepared_on(backend, message, &parts.shared.server) {
         return None;
     }
     if backend.prepared.is_full(share) {
         return Some(parts.answers().refuse_to_prepare(key));
     }
-    let definition = client.prepared.under_way()?.definition.clone();
-    let session = client.session_to_prepare_in(&definition.session, &mut parts.known.sessions);
+    let definition = client.session.prepared.under_way()?.definition.clone();
+    let session = client
+        .session
+        .session_to_prepare_in(&definition.session, &mut parts.known.sessions);
     let Some(session) = session else {
         let refusal = Refusal::Prepared(Unprepared::NoSession);
         return Some(parts.answers().refuse_counted(key, &refusal));
     };
     let same = Rc::ptr_eq(&backend.session, &session);
-    let changed = client.last.pending.changed;
+    let changed = client.session.last.pending.changed;
     if !same && changed.intersects(Properties::COLLATION) {
         // What the session is now must be known, or there would be no way back to it.
-        client.prepared.mark_read_back(true);
+        client.session.prepared.mark_read_back(true);
         return Some(wait_for_property(
             parts,
             key,
@@ -64,14 +66,14 @@ pub(crate) fn prepare_ahead<N: Net>(
     }
     // How a text is read is no matter of user variables, and theirs may not be read back yet.
     // What it may do is judged when it is executed.
-    let session = session.with_unread_of(&client.session);
+    let session = session.with_unread_of(&client.session.state);
     let session = parts.known.sessions.intern(session);
     let mut out = Vec::new();
     let mut pair = parts.pair(key, backend_id)?;
     pair.put_restore(&session, SendMode::Anywhere, &mut out);
     if !out.is_empty() {
         // A SET has a ROW_COUNT() of its own.
-        pair.client.last.invalidate(COUNTS);
+        pair.client.session.last.invalidate(COUNTS);
     }
     pair.prepare_ahead(share, &mut out)?;
     Some(sending::send_restore(parts, key, backend_id, &out))

@@ -139,13 +139,13 @@ impl<S> Client<S> {
         }
         match mysql {
             true => {
-                self.last.answered_clean(0);
+                self.session.last.answered_clean(0);
                 // What clears its conditions there counts.
-                if self.last.counts_unread() {
-                    self.last.invalidate(sql::classify::Reads::FOUND_ROWS);
+                if self.session.last.counts_unread() {
+                    (self.session.last).invalidate(sql::classify::Reads::FOUND_ROWS);
                 }
             }
-            false => self.last.answered_uncounted(0),
+            false => self.session.last.answered_uncounted(0),
         }
     }
 }
@@ -163,11 +163,11 @@ impl<S> Alone<'_, S> {
     /// transaction may begin and end for it alone.
     pub(crate) fn may_answer(&self) -> bool {
         let client = self.view.client;
-        let session = &client.session;
+        let session = &client.session.state;
         let is_set = |name: &&[u8]| session.value(name).is_some_and(is_set);
         client.backend().is_none()
-            && !client.is_held()
-            && client.modified.is_none()
+            && !client.session.is_held()
+            && client.session.modified.is_none()
             && !client.ended.is_interrupted()
             // There BEGIN begins a block.
             && !session.sql_mode_has("ORACLE")
@@ -177,26 +177,26 @@ impl<S> Alone<'_, S> {
     /// True if the client's backend alone knows its LAST_INSERT_ID(), and nothing else of it.
     fn owes_insert_id_alone(&self) -> bool {
         let client = self.view.client;
-        let pending = &client.last.pending;
-        client.changed_properties() == Properties::INSERT_ID
+        let pending = &client.session.last.pending;
+        client.session.changed_properties() == Properties::INSERT_ID
             && !(pending.warnings
                 || pending.failed
-                || client.is_held()
-                || client.modified.is_some())
-            && !(client.last.has_conditions() || client.last.counts_unread())
-            && client.session.completes_plainly()
+                || client.session.is_held()
+                || client.session.modified.is_some())
+            && !(client.session.last.has_conditions() || client.session.last.counts_unread())
+            && client.session.state.completes_plainly()
     }
 
     /// True if COMMIT and ROLLBACK do and report nothing, where no transaction is open for it.
     fn ends_nothing(&self) -> bool {
         let client = self.view.client;
-        let session = &client.session;
+        let session = &client.session.state;
         let autocommit = session.value(b"autocommit");
         session.completes_plainly()
             && matches!(autocommit, Some(b"ON" | b"1"))
             // MySQL may report one with any COMMIT.
             && !session.tracks_gtids()
-            && client.pending_changes().bytes().is_empty()
+            && client.session.pending_changes.bytes().is_empty()
     }
 
     /// The backend that is asked for LAST_INSERT_ID() in the same write as the COMMIT or ROLLBACK
@@ -208,7 +208,7 @@ impl<S> Alone<'_, S> {
         let Some(backend) = self.view.backend.filter(|_| self.owes_insert_id_alone()) else {
             return false;
         };
-        let wanted = wanted_by(client, self.server);
+        let wanted = wanted_by(&client.session, self.server);
         // In a transaction that it is told of, a question of the pool's own would show.
         let tells = wanted.state || wanted.transactions.has_states();
         let rests = backend.flight().is_empty() && !backend.reuse.is_frozen();
@@ -223,7 +223,7 @@ impl<S> Alone<'_, S> {
         if !self.is_on {
             return None;
         }
-        let wanted = wanted_by(client, self.server);
+        let wanted = wanted_by(&client.session, self.server);
         let tracks = client.capabilities & SESSION_TRACK != 0;
         let bounds = tracks && wanted.transactions == Transactions::Bounds;
         if tracks && (wanted.state || wanted.transactions.has_states()) {
@@ -234,7 +234,7 @@ impl<S> Alone<'_, S> {
             // One ends and another one begins, which the server has a form of its own to say.
             (Edge::Begin, true) if bounds => return None,
             (Edge::Begin, true) => None,
-            (Edge::End, true) if client.session.completes_plainly() => Some(Bound::Outside),
+            (Edge::End, true) if client.session.state.completes_plainly() => Some(Bound::Outside),
             (Edge::End, true) => return None,
             (Edge::End, false) if tracks && wanted.tells_of(STATEMENT_ID) => return None,
             (Edge::End, false) if self.ends_nothing() => None,
@@ -250,7 +250,7 @@ impl<S> Alone<'_, S> {
     /// True if a client has its backend only until the pool's questions behind its last statement
     /// are answered.
     pub(crate) fn is_about_to_leave(&self) -> bool {
-        let backend = self.view.backend.filter(|_| !self.view.client.is_held());
+        let backend = (self.view.backend).filter(|_| !self.view.client.session.is_held());
         backend.is_some_and(|b| !b.in_transaction() && !b.flight().is_empty())
     }
 
@@ -277,7 +277,7 @@ impl<S> Alone<'_, S> {
 
     /// True if the last statement that a client has sent to a server was an empty text.
     pub(crate) fn follows_empty(&self) -> bool {
-        self.is_on && self.view.client.statement.conditions == Conditions::Empty
+        self.is_on && self.view.client.session.statement.conditions == Conditions::Empty
     }
 
     /// True if an empty text leaves all as it is: the server's error for the one before, and what
@@ -286,7 +286,7 @@ impl<S> Alone<'_, S> {
         let client = self.view.client;
         self.follows_empty()
             && !client.command.is_begin_deferred()
-            && client.last.fails_again(EMPTY_QUERY)
+            && client.session.last.fails_again(EMPTY_QUERY)
             && self.may_answer()
     }
 
@@ -301,12 +301,12 @@ impl<S> Alone<'_, S> {
             return false;
         };
         let server = self.server;
-        let wanted = wanted_by(client, server);
+        let wanted = wanted_by(&client.session, server);
         let tracks = client.capabilities & SESSION_TRACK != 0;
         let tells_of_all = wanted.state
             || wanted.transactions.has_states()
             || wanted.tells_of(STATEMENT_ID)
-            || !client.pending_changes().bytes().is_empty();
+            || !client.session.pending_changes.bytes().is_empty();
         let is_told = |assignment: &Assignment<'_>| match *assignment {
             Assignment::Variable(name, _) => wanted.tells_of(name.as_bytes()),
             Assignment::Level(_) => LEVEL_NAMES.iter().any(|name| wanted.tells_of(name)),
@@ -318,12 +318,12 @@ impl<S> Alone<'_, S> {
             return false;
         }
         // A collation that is still to be asked is known when its backend is given free.
-        let unread = (client.changed_properties()).intersects(Properties::COLLATION);
+        let unread = (client.session.changed_properties()).intersects(Properties::COLLATION);
         let described = |collation: &[u8]| match unread {
             true => None,
             false => server.results_by_name(collation),
         };
-        (all.iter()).all(|assignment| client.session.stands_at(assignment, described))
+        (all.iter()).all(|assignment| client.session.state.stands_at(assignment, described))
     }
 }
 

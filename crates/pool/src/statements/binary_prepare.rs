@@ -92,16 +92,16 @@ impl<S> StatementCommands<'_, S> {
             return CommandOutcome::Full;
         }
         let client = &mut *self.client;
-        if let Some(full) = client.prepared.as_ref().and_then(|all| all.is_full()) {
+        if let Some(full) = (client.session.prepared.as_ref()).and_then(|all| all.is_full()) {
             return CommandOutcome::Refused(Refusal::Prepared(full.into()));
         }
-        let session = client.session.clone();
-        client.pin_without_schema(&session, (sql, &class));
-        client.touch_to_prepare(sql, mode, &class);
+        let session = client.session.state.clone();
+        client.session.pin_without_schema(&session, (sql, &class));
+        client.session.touch_to_prepare(sql, mode, &class);
         let definition = (self.definitions).define(self.sessions, sql, &session, class);
         let id = client.identity.statements_made.wrapping_add(1);
         let under_way = UnderWay::new(Command::StmtPrepare, id, definition);
-        client.prepared.get_or_insert_default().under_way = Some(under_way);
+        client.session.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
         statement.send_mode = SendMode::Anywhere;
         statement.conditions = Conditions::Counts;
@@ -135,7 +135,7 @@ impl<S> StatementCommands<'_, S> {
         }
         let id = self.id_in(payload, command)?;
         let form = Form::of(self.client.capabilities);
-        let prepared = self.client.prepared.as_mut().ok_or(CommandOutcome::Done)?;
+        let prepared = (self.client.session.prepared.as_mut()).ok_or(CommandOutcome::Done)?;
         let held = prepared.get(id).ok_or(CommandOutcome::Done)?;
         // What becomes of the execution is another matter: a driver does not send them again.
         let given = types(command, head_of(message), usize::from(held.params), form);
@@ -151,7 +151,7 @@ impl<S> StatementCommands<'_, S> {
         let held = prepared.get(id).ok_or(CommandOutcome::Done)?;
         let definition = held.definition.clone();
         if held.overlong {
-            self.client.prepared.drop_long_data(id);
+            self.client.session.prepared.drop_long_data(id);
             let refusal = Refusal::Prepared(Unprepared::LongData);
             return Err(CommandOutcome::Refused(refusal));
         }
@@ -184,7 +184,7 @@ impl<S> StatementCommands<'_, S> {
             Ok(id) => id,
             Err(outcome) => return outcome,
         };
-        if self.client.prepared.goes_to_cursor(Command::StmtFetch, id) {
+        if (self.client.session.prepared).goes_to_cursor(Command::StmtFetch, id) {
             return CommandOutcome::Sent(Statement::plain(Command::StmtFetch.reply()), None);
         }
         let end = if mysql { "." } else { "" };
@@ -198,13 +198,13 @@ impl<S> StatementCommands<'_, S> {
             Ok(id) => id,
             Err(outcome) => return outcome,
         };
-        self.client.prepared.drop_long_data(id);
-        if self.client.prepared.goes_to_cursor(Command::StmtReset, id) {
+        self.client.session.prepared.drop_long_data(id);
+        if (self.client.session.prepared).goes_to_cursor(Command::StmtReset, id) {
             return CommandOutcome::Sent(Statement::plain(Command::StmtReset.reply()), None);
         }
         match self.server.flavour.is_mysql() {
-            true => self.client.last.answered_uncounted(0),
-            false => self.client.last.answered(0),
+            true => self.client.session.last.answered_uncounted(0),
+            false => self.client.session.last.answered(0),
         }
         CommandOutcome::Done
     }
@@ -214,15 +214,16 @@ impl<S> StatementCommands<'_, S> {
     pub(crate) fn close(&mut self, payload: &[u8]) -> Option<(BackendId, Rc<Definition>, u32)> {
         let client = &mut *self.client;
         let mysql = self.server.flavour.is_mysql();
-        let id = statement_id(payload).and_then(|id| client.prepared.statement_meant(id, mysql))?;
-        client.prepared.drop_long_data(id);
-        let prepared = client.prepared.as_mut()?;
+        let id = statement_id(payload)
+            .and_then(|id| client.session.prepared.statement_meant(id, mysql))?;
+        client.session.prepared.drop_long_data(id);
+        let prepared = client.session.prepared.as_mut()?;
         let open = prepared.cursor_of(id).cloned();
         prepared.set_cursor(id, None);
         prepared.remove(id)?;
         prepared.count(&self.retained.statements);
         if prepared.is_empty() {
-            *client.prepared = None;
+            *client.session.prepared = None;
         }
         Some((client.backend()?, open?, id))
     }
@@ -232,7 +233,7 @@ impl<S> StatementCommands<'_, S> {
     fn id_in(&self, payload: &[u8], command: Command) -> Result<u32, CommandOutcome> {
         let id = statement_id(payload).ok_or(CommandOutcome::Malformed)?;
         let server = self.server.flavour;
-        if let Some(meant) = self.client.prepared.statement_meant(id, server.is_mysql()) {
+        if let Some(meant) = (self.client.session.prepared).statement_meant(id, server.is_mysql()) {
             return Ok(meant);
         }
         // A server looks at what the client has negotiated before it looks for the statement.
@@ -330,7 +331,7 @@ mod tests {
                 matches!(outcome, CommandOutcome::Sent(_, None)),
                 "{outcome:?}"
             );
-            let prepared = self.client.prepared.as_mut().unwrap();
+            let prepared = self.client.session.prepared.as_mut().unwrap();
             let under_way = prepared.under_way.take().unwrap();
             let header = Prepared {
                 id: 9,
@@ -416,7 +417,7 @@ mod tests {
             matches!(outcome, CommandOutcome::Sent(_, None)),
             "{outcome:?}"
         );
-        let under_way = bench.client.prepared.under_way().unwrap();
+        let under_way = bench.client.session.prepared.under_way().unwrap();
         assert_eq!((under_way.id, under_way.command), (7, Command::StmtPrepare));
         // The client's own number stands in the text that the server gets.
         bench.client.identity.set_id(1234);
@@ -468,11 +469,11 @@ mod tests {
     fn a_reset_leaves_the_counts_of_a_statement_without_rows() {
         let mut bench = Bench::new();
         bench.has("SELECT 1", 0);
-        bench.client.last.row_count = RowCount::NONE;
+        bench.client.session.last.row_count = RowCount::NONE;
         let payload = about(Command::StmtReset, 1, b"");
         let outcome = bench.commands().reset(&payload);
         assert!(matches!(outcome, CommandOutcome::Done), "{outcome:?}");
-        assert_eq!(bench.client.last.row_count.get(), Some(0));
+        assert_eq!(bench.client.session.last.row_count.get(), Some(0));
     }
 
     #[test]
@@ -481,11 +482,11 @@ mod tests {
         bench.has("SELECT 1", 0);
         let unknown = about(Command::StmtClose, 2, b"");
         assert_eq!(bench.commands().close(&unknown), None);
-        assert!(bench.client.prepared.is_some());
+        assert!(bench.client.session.prepared.is_some());
         let payload = about(Command::StmtClose, 1, b"");
         assert_eq!(bench.commands().close(&payload), None, "no cursor is open");
         assert!(
-            bench.client.prepared.is_none(),
+            bench.client.session.prepared.is_none(),
             "nothing is left in the box"
         );
     }

@@ -41,7 +41,7 @@ pub(crate) fn on_command<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &
     if let Some(client) = parts.clients.get_mut(key)
         && client.state() == ClientState::Idle
     {
-        client.effects.set_slot(None);
+        client.session.effects.set_slot(None);
     }
     if is_logged && handled == Handled::Used {
         parts.logs().answered_here(key, message);
@@ -62,9 +62,9 @@ fn carry_out<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8]) -> Han
     let Some(client) = parts.clients.get_mut(key) else {
         return Handled::Used;
     };
-    client.begin_command();
+    client.session.begin_command();
     let has_lost_transaction = client.ended.has_lost_transaction();
-    let awaits_answers = client.modified.as_ref().is_some_and(|t| t.is_awaited());
+    let awaits_answers = (client.session.modified.as_ref()).is_some_and(|t| t.is_awaited());
     let joined = parts.client_side.current_input.joined(message);
     let payload = match &joined {
         Some(joined) => Cow::Borrowed(&joined[..]),
@@ -114,7 +114,10 @@ fn on_other<N: Net>(
         },
         Command::SetOption => {
             let (server, client) = (parts.shared.server.flavour, parts.clients.get_mut(key));
-            match client.map(|c| c.set_option(arguments, server, &mut parts.known.sessions)) {
+            match client.map(|c| {
+                c.session
+                    .set_option(arguments, server, &mut parts.known.sessions)
+            }) {
                 Some(Ok(())) => parts.answers().ok(key, &OwnOk::WARNED_END),
                 Some(Err((error, words))) => parts.answers().error_unread(key, error, words),
                 None => {}

@@ -69,9 +69,9 @@ pub(crate) fn note_done<S>(
     summary: &ReplySummary,
 ) -> Done {
     backend.note_served();
-    let statement = client.map(|client| &client.statement);
+    let statement = client.map(|client| &client.session.statement);
     backend.note_savepoint(statement, summary.error.is_none());
-    let has_prepared = client.is_some_and(|client| client.prepared.is_some());
+    let has_prepared = client.is_some_and(|client| client.session.prepared.is_some());
     // What a client that keeps the backend has left there is no change by a reply of nobody.
     let dirty = match backend.client() {
         Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
@@ -83,7 +83,7 @@ pub(crate) fn note_done<S>(
             owner,
             pool: client.pool as usize,
             place: client.figures_place(pools),
-            statement: client.statement,
+            statement: client.session.statement,
         }),
         dirty,
         alone: backend.flight().is_empty(),
@@ -122,7 +122,7 @@ pub(crate) fn statement_done<N: Net>(
     let Some(mut pair) = parts.pair(owner, backend_id) else {
         return;
     };
-    let explanation = pair.client.explanation().with_due(summary.due);
+    let explanation = pair.client.session.explanation().with_due(summary.due);
     let noted = pair.note_statement(summary, explanation);
     if let Some(open) = pair.backend.see_transaction(command.sent) {
         open.statements = open.statements.saturating_add(1);
@@ -137,7 +137,7 @@ pub(crate) fn statement_done<N: Net>(
     pair.note_left(command, summary, alone);
     if !alone && !dirty {
         // Others rode behind: the backend is theirs, and the words of a warning are gone.
-        pair.client.last.leave_to_followers();
+        pair.client.session.last.leave_to_followers();
         parts.clients.unbind(owner, &mut parts.backends);
     }
     let now = parts.net.now();
@@ -281,7 +281,7 @@ pub(crate) fn follow<N: Net>(
         Next::GoOn => {
             // What was read back for the sake of its execution is there.
             let client = parts.clients.get_mut(owner);
-            if client.is_some_and(|client| client.prepared.mark_read_back(false)) {
+            if client.is_some_and(|client| client.session.prepared.mark_read_back(false)) {
                 parts.return_to_idle(owner);
             }
             parts.work.tasks.add(Task::Settle(backend));
@@ -306,7 +306,7 @@ mod tests {
         let mut group = group();
         let (key, backend_id) = bound(&mut group);
         let client = group.parts.clients.get_mut(key).unwrap();
-        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
+        (client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
         for _ in 0..2 {
             let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn who_keeps_nothing_goes_on_without_a_backend_that_a_reply_of_nobody_has_changed() {
         let (mut group, key, backend) = pinned_behind_replies_of_nobody();
-        group.parts.clients.get_mut(key).unwrap().pins = Default::default();
+        group.parts.clients.get_mut(key).unwrap().session.pins = Default::default();
         abort::abort_followers(&mut group.parts, backend, None);
         group.parts.closer().retire(backend);
         let client = group.parts.clients.get(key).unwrap();
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn the_session_of_who_owns_it_is_lost_with_its_transaction() {
         let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
-        group.parts.clients.get_mut(key).unwrap().pins = Default::default();
+        group.parts.clients.get_mut(key).unwrap().session.pins = Default::default();
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_begin_sent();
         let client = group.parts.clients.get_mut(key).unwrap();

@@ -4,7 +4,7 @@
 //! whether changes of the session stand in it, which flags it shows. What is still to be told of
 //! the session stands in the pool's OKs as in those of the server.
 
-use crate::client::Client;
+use crate::client::{Client, ClientSession};
 use crate::pair::trackers::wanted_by;
 use crate::server::facts::ServerFacts;
 use wire::packet::put_short;
@@ -72,8 +72,8 @@ impl<S> Client<S> {
             false => Vec::new(),
         };
         if tracks && (ok.first == OK || modern) {
-            let told = wanted_by(self, server).transactions;
-            let put = self.pending_changes_mut().put(&mut changes, told, mysql);
+            let told = wanted_by(&self.session, server).transactions;
+            let put = (self.session.pending_changes).put(&mut changes, told, mysql);
             put.map_err(|_| Unreadable)?;
         }
         if !changes.is_empty() {
@@ -84,7 +84,7 @@ impl<S> Client<S> {
             insert_id: 0,
             status,
             warnings: match ok.keeps_warnings && mysql {
-                true => self.last.conditions,
+                true => self.session.last.conditions,
                 false => 0,
             },
             info: ok.info,
@@ -99,11 +99,13 @@ impl<S> Client<S> {
         });
         Ok(())
     }
+}
 
+impl ClientSession {
     /// The report of its default schema, which the OK of a login carries.
     pub(crate) fn schema_report(&self, server: &ServerFacts) -> Vec<u8> {
         let mut report = Vec::new();
-        if let Some(schema) = &self.session.schema
+        if let Some(schema) = &self.state.schema
             && wanted_by(self, server).schema
         {
             put_schema(&mut report, schema);
@@ -150,7 +152,7 @@ mod tests {
     fn mysql_counts_the_warnings_that_are_left() {
         let mut server = ServerFacts::of_tests();
         let mut client = client(0);
-        client.last.conditions = 3;
+        client.session.last.conditions = 3;
         let warnings = |ok: Vec<u8>| ok[9];
         assert_eq!(warnings(put(&mut client, &OwnOk::WARNED, &server)), 0);
         server.flavour = Server::MySql(90_704);

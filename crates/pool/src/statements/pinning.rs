@@ -7,9 +7,9 @@
 //! the statement. Nothing is changed here but the catalogue, by a text that defines code
 //! ([`guards`]).
 
-use crate::client::Client;
 use crate::client::guards::{Changing, Coming, DefiningSchemas};
 use crate::client::modified::Modified;
+use crate::client::{Client, ClientSession};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::shared::Shared;
@@ -24,7 +24,7 @@ use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::sync::Arc;
 
-impl<S> Client<S> {
+impl ClientSession {
     /// Plans that it is pinned for this, from the moment that the statement is sent.
     pub(crate) fn pin_by(&mut self, reason: PinReason, sql: &[u8]) {
         self.pins.plan(sql).reasons.push(reason);
@@ -158,12 +158,12 @@ impl<S> Planning<'_, S> {
             }
         }
         let releases = self.may_release(text) && ends_transaction(sql, mode, found);
-        let pins = self.guarded || effects.pins.is_some() || !self.client.pins.is_empty();
+        let pins = self.guarded || effects.pins.is_some() || !self.client.session.pins.is_empty();
         if releases || !found.causes.is_empty() || pins {
             self.acquires(text, releases, statement, &mut effects);
         }
         if found.user_variables || found.untracked || found.sets_clock || found.runs_strings() {
-            let (modifying, certain) = self.client.sets_by(sql, mode, found);
+            let (modifying, certain) = self.client.session.sets_by(sql, mode, found);
             effects.modifying = modifying;
             if !certain {
                 let reasons = &mut effects.pins(sql).reasons;
@@ -175,7 +175,7 @@ impl<S> Planning<'_, S> {
 
     /// True if the end of a transaction may be that of its client's connection.
     fn may_release(&self, text: SchemaText<'_>) -> bool {
-        self.client.session.releases || names_completion(text.sql, text.found)
+        self.client.session.state.releases || names_completion(text.sql, text.found)
     }
 
     /// Plans what a statement takes and gives back by its own text, its connection too if it
@@ -202,7 +202,7 @@ impl<S> Planning<'_, S> {
         // A temporary table that is altered is recreated, which is reported as if it were another.
         let own_table = PinReason::Text(tables);
         let alters = found.verb == Verb::Ddl && !found.multi;
-        let alters = alters && self.client.pins.is_pinned_for(own_table);
+        let alters = alters && self.client.session.pins.is_pinned_for(own_table);
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
         let changes_own = alters
             || found.causes.contains(tables)

@@ -201,7 +201,7 @@ impl<S> Judging<'_, S> {
         let (sql, mode, words) = (text.sql, text.mode, &text.seen.class);
         let client = self.client();
         // Without a schema a name that names none is nothing's: the server refuses it.
-        let schema = Some(client.session.schema.as_deref().unwrap_or_default());
+        let schema = Some(client.session.state.schema.as_deref().unwrap_or_default());
         let judged = SchemaText {
             sql,
             mode,
@@ -209,11 +209,12 @@ impl<S> Judging<'_, S> {
             schema,
             names_none_of,
         };
-        let known = self.code.knows(judged, &client.session);
+        let known = self.code.knows(judged, &client.session.state);
         let mut class = class_with(words, known);
         let mut run = RunPlan::of(statement_of(&class, mode), None);
         if class.causes.contains(PinCause::SessionTracking)
-            && let Some(retracked) = client.retrack((sql, mode), &mut class, self.server())
+            && let Some(retracked) =
+                (client.session).retrack((sql, mode), &mut class, self.server())
         {
             run.instead = Some(retracked.sql.clone());
             run.retracking = Some(Box::new(retracked));
@@ -256,7 +257,7 @@ impl<S> Judging<'_, S> {
             .union(Reads::DIAGNOSTICS)
             .union(Reads::LAST_GTID);
         let unsure = || area_of(class, self.server().flavour) == Area::Unsure;
-        class.reads.intersects(asks) || self.client().last.has_conditions() && unsure()
+        class.reads.intersects(asks) || self.client().session.last.has_conditions() && unsure()
     }
 
     /// The backend of the client's last statement, if a text can go there that does this by itself.
@@ -277,7 +278,7 @@ impl<S> Judging<'_, S> {
             return false;
         }
         *back = back.or_else(|| self.last_backend(words, text));
-        let lost = self.client().lost_to_code(self.is_bound(*back));
+        let lost = self.client().session.lost_to_code(self.is_bound(*back));
         lost.intersects(asked)
     }
 
@@ -296,7 +297,7 @@ impl<S> Judging<'_, S> {
         run: &mut RunPlan,
     ) -> Option<Plan> {
         let client = self.client();
-        if words.asks_nothing() && !client.last.has_conditions() && !self.code.any_asks() {
+        if words.asks_nothing() && !client.session.last.has_conditions() && !self.code.any_asks() {
             return None;
         }
         if self.goes_back_for(words) {
@@ -317,7 +318,9 @@ impl<S> Judging<'_, S> {
         }
         let bound = self.is_bound(run.back);
         // A SET of its trackers is in other words already.
-        if run.retracking.is_some() || !found.reads.intersects(client.reads_elsewhere(bound)) {
+        if run.retracking.is_some()
+            || !(found.reads).intersects(client.session.reads_elsewhere(bound))
+        {
             return None;
         }
         if self.alone.view.is_read_back_now(found.reads) {
@@ -365,7 +368,7 @@ impl<S> Judging<'_, S> {
         let goes = self.goes_back_for(&definition.class);
         let mut back = (goes.then(|| self.last_backend(&definition.class, text))).flatten();
         let bound = self.is_bound(back);
-        let asks = class.reads.intersects(client.reads_elsewhere(bound));
+        let asks = (class.reads).intersects(client.session.reads_elsewhere(bound));
         if asks && !hides_reads(&class) {
             if self.alone.view.is_read_back_now(class.reads) {
                 return Plan::Wait;
@@ -378,7 +381,7 @@ impl<S> Judging<'_, S> {
             };
             let mut class = definition.class;
             class.reads = Reads::NONE;
-            let own = Definition::new(sql.into(), client.session.clone(), class);
+            let own = Definition::new(sql.into(), client.session.state.clone(), class);
             let mut run = self.execute(execution, &own, known, back);
             run.definition = Some(Box::new(own));
             return Plan::Run(run);
@@ -429,7 +432,7 @@ impl<S> Judging<'_, S> {
         if may_pipeline || self.digests {
             statement.digest = definition.digest(text.mode);
         }
-        let is_whole = self.client().prepared.executes_whole(command, id);
+        let is_whole = self.client().session.prepared.executes_whole(command, id);
         if may_pipeline && is_whole {
             statement.pipelinable = Pipelinable::Execution;
         }

@@ -130,7 +130,7 @@ fn on_execute<N: Net>(
     let mode = (parts.shared.server).lex_mode(&definition.session, capabilities);
     if let Some(handled) = start::keep_rules(parts, key, || definition.digest(mode)) {
         if let Some(client) = parts.clients.get_mut(key) {
-            client.prepared.drop_long_data(id);
+            client.session.prepared.drop_long_data(id);
         }
         return handled;
     }

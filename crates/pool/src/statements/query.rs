@@ -59,7 +59,7 @@ pub(crate) fn on_query<N: Net>(
     let names = parts.known.code_seen.names.tables();
     let seen = (parts.client_side.current_input).seen(message, (sql, mode), digested, names);
     let names_none_of = (!seen.may_name).then_some(parts.known.code_seen.version);
-    let session = client.session.clone();
+    let session = client.session.state.clone();
     let text = Text { sql, mode, seen };
     if let Some(handled) = start::keep_rules(parts, key, || text.digest()) {
         return handled;
@@ -146,7 +146,7 @@ pub(crate) fn carry_out_plan<N: Net>(
             if let Judged::Execution(_, id, _) = judged
                 && let Some(client) = parts.clients.get_mut(key)
             {
-                client.prepared.drop_long_data(id);
+                client.session.prepared.drop_long_data(id);
             }
             parts.answers().refuse_counted(key, &refusal)
         }
@@ -238,11 +238,11 @@ fn run<N: Net>(
     let Some(client) = parts.clients.get_mut(key) else {
         return Handled::Used;
     };
-    client.effects.plan_retracking(plan.retracking);
+    client.session.effects.plan_retracking(plan.retracking);
     let (digest, now) = (plan.statement.digest, parts.net.now());
     let message = match judged {
         Judged::Text(text) => {
-            client.take_effects(text.sql, plan.effects, guards);
+            client.session.take_effects(text.sql, plan.effects, guards);
             if digest != 0 {
                 (parts.observed.figures.digests).note(digest, (text.sql, text.mode), now);
             }
@@ -258,13 +258,13 @@ fn run<N: Net>(
                 Some(own) => parts.known.definitions.share(*own),
                 None => definition,
             };
-            client.take_effects(&definition.sql, plan.effects, guards);
+            (client.session).take_effects(&definition.sql, plan.effects, guards);
             if digest != 0 {
                 let server = &parts.shared.server;
                 let mode = server.lex_mode(&definition.session, client.capabilities);
                 (parts.observed.figures.digests).note(digest, (&definition.sql, mode), now);
             }
-            client.prepared.get_or_insert_default().under_way = Some(UnderWay {
+            client.session.prepared.get_or_insert_default().under_way = Some(UnderWay {
                 cursor: plan.cursor,
                 ..UnderWay::new(command, id, definition)
             });

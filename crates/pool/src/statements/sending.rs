@@ -50,7 +50,7 @@ pub(crate) fn send_statement<N: Net>(
         _ => {
             let share = parts.shared.prepared_of_backend(&parts.settings);
             if let Some(mut pair) = parts.pair(key, backend_id)
-                && let Some(prepared) = pair.client.prepared.as_mut()
+                && let Some(prepared) = pair.client.session.prepared.as_mut()
                 && let Some(under_way) = prepared.under_way.take()
             {
                 let out = pair.put_prepared(under_way, message, share);
@@ -74,8 +74,8 @@ fn note_sent<N: Net>(
         parts.clients.get_mut(key)?,
         parts.backends.get_mut(backend_id)?,
     );
-    if runs && !client.pins.is_empty() {
-        client.note_pins(now, &mut parts.observed.counts);
+    if runs && !client.session.pins.is_empty() {
+        client.session.note_pins(now, &mut parts.observed.counts);
     }
     if !client.change_state(ClientState::Running, now) {
         parts.clients.close_later(key);
@@ -87,14 +87,14 @@ fn note_sent<N: Net>(
     };
     let place = client.figures_place(&parts.backend_pools);
     parts.observed.figures.sent(place, waited);
-    (parts.observed.figures.digests).sent(client.statement.digest, waited);
+    (parts.observed.figures.digests).sent(client.session.statement.digest, waited);
     client.join(backend_id);
-    client.last.sent();
+    client.session.last.sent();
     let first = backend.flight().is_empty();
     let behind = backend.flight().back().and_then(|command| command.owner);
     parts.observed.counts.pipelined += u64::from(behind.is_some_and(|owner| owner != key));
     // Beside a transaction, or what a client is pinned for, nobody else has a place.
-    let apart = client.is_held() || backend.in_transaction();
+    let apart = client.session.is_held() || backend.in_transaction();
     let session_digest = if apart { 0 } else { client.session_digest() };
     if first {
         backend.begin_pipeline(parts.known.digests.trusts(session_digest));
@@ -122,15 +122,15 @@ fn note_sent<N: Net>(
     backend.expect(command);
     parts.server_side.running.begins(backend, now);
     if parts.shared.server.flavour.is_mysql() {
-        backend.note_typing(key, &client.session);
+        backend.note_typing(key, &client.session.state);
     }
-    match client.statement.code {
+    match client.session.statement.code {
         Code::None => {}
         Code::Unread => parts.observed.counts.code_unread += 1,
         Code::Known => parts.observed.counts.code_known += 1,
     }
-    if runs && client.effects.modifying().is_some() {
-        client.note_modified(Some(backend), (now, &mut parts.observed.counts));
+    if runs && client.session.effects.modifying().is_some() {
+        (client.session).note_modified(Some(backend), (now, &mut parts.observed.counts));
     }
-    Some((waited, client.prepared.under_way().is_some()))
+    Some((waited, client.session.prepared.under_way().is_some()))
 }

@@ -32,11 +32,11 @@ pub(crate) fn keep_rules<N: Net>(
     let client = parts.clients.get_mut(key)?;
     match admit(&parts.known.rules, digest, parts.net.now()) {
         Ok(slot) => {
-            client.effects.set_slot(slot);
+            client.session.effects.set_slot(slot);
             None
         }
         Err(refusal) => {
-            client.statement.digest = digest;
+            client.session.statement.digest = digest;
             Some(parts.answers().refuse_counted(key, &refusal))
         }
     }
@@ -55,11 +55,11 @@ pub(crate) fn start<N: Net>(
         return Handled::Used;
     };
     if client.ended.take_interruption() {
-        client.last.lose_conditions();
+        client.session.last.lose_conditions();
         parts.answers().refuse(key, &Refusal::Interrupted);
         return Handled::Used;
     }
-    client.statement = statement;
+    client.session.statement = statement;
     if !statement.place.is_elsewhere()
         && let Some(handled) = routing::leave_for_writer(parts, key)
     {
@@ -73,7 +73,7 @@ pub(crate) fn start<N: Net>(
         .is_some();
     if let Some(backend) = client.backend() {
         if let Some(lasted) = silent_for.filter(|_| !on_reader) {
-            client.pins.forget_plan();
+            client.session.pins.forget_plan();
             parts.answers().refuse_counted(key, &silence(lasted));
             return Handled::Used;
         }
@@ -118,12 +118,13 @@ pub(crate) fn begin<N: Net>(
     if client.will_keep()
         && let Some(refusal) = backend.keep(&parts.backend_pools, false)
     {
-        client.pins.forget_plan();
+        client.session.pins.forget_plan();
         parts.work.tasks.add(Task::Settle(backend_id));
         return parts.answers().refuse_counted(key, &refusal);
     }
-    let has_prepared = client.prepared.is_some();
-    let unfit = client.unfit_session(backend, key, (&parts.known.defaults, &parts.shared.server));
+    let has_prepared = client.session.prepared.is_some();
+    let unfit =
+        (client.session).unfit_session(backend, key, (&parts.known.defaults, &parts.shared.server));
     if let Some(unfit) = unfit
         && let Some(handled) =
             session_reset::reset_session(parts, (key, backend_id), unfit, message.len())

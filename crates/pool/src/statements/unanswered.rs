@@ -12,7 +12,7 @@ use reactor::Net;
 /// True if a client keeps a backend that alone knows how many conditions its last error has left:
 /// the server's answer to its next command tells that.
 fn is_uncounted<S>(client: &Client<S>) -> bool {
-    client.last.pending.failed && client.is_held()
+    client.session.last.pending.failed && client.session.is_held()
 }
 
 /// True if what the pool's own answer would tell of a client is not known before its questions
@@ -26,7 +26,7 @@ pub(crate) fn awaits_answers<N: Net>(parts: &mut Parts<N>, key: ClientId) -> boo
         return true;
     }
     let client = view.client;
-    let asks = client.last.pending.warnings && is_uncounted(client);
+    let asks = client.session.last.pending.warnings && is_uncounted(client);
     let backend = client.backend().filter(|_| asks);
     let Some((backend, mut pair)) = backend.and_then(|l| Some((l, parts.pair(key, l)?))) else {
         return false;

@@ -138,8 +138,8 @@ impl Arrived {
         client.identity.take_carried(self.carried);
         client.capabilities = self.capabilities;
         client.place.priority = self.priority;
-        client.last = std::mem::take(&mut self.last);
-        *client.pending_changes_mut() = std::mem::take(&mut self.pending_changes);
+        client.session.last = std::mem::take(&mut self.last);
+        client.session.pending_changes = std::mem::take(&mut self.pending_changes);
         client.keep_input(&self.input);
         if self.begin_deferred {
             client.command.defer_begin();

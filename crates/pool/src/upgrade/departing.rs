@@ -175,7 +175,10 @@ mod tests {
             "its transaction goes along"
         );
         let pinned = group.parts.clients.get_mut(key).unwrap();
-        pinned.pins.add(PinReason::PreparedSchema, None, NOW.0);
+        pinned
+            .session
+            .pins
+            .add(PinReason::PreparedSchema, None, NOW.0);
         assert_eq!(
             goes(&mut group.parts, key),
             Going::Now,
@@ -202,7 +205,7 @@ mod tests {
         let mut group = group();
         let (key, backend_id) = bound(&mut group, false);
         let client = group.parts.clients.get_mut(key).unwrap();
-        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
+        (client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.reports = Reports::Due(Explanation::None);
         let asked = |group: &mut Group<Scripted>| {
@@ -236,7 +239,7 @@ mod tests {
         );
         let (pinned, _) = bound(&mut group, true);
         let client = group.parts.clients.get_mut(pinned).unwrap();
-        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
+        (client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         assert_eq!(goes(&mut group.parts, pinned), Going::Not(Stays::Pinned));
     }
 

@@ -102,29 +102,29 @@ impl<S> Client<S> {
         if self.transport.is_tls() && !self.transport.tls_may_go() {
             return Some(Stays::Tls);
         }
-        if self.pins.is_pinned() && !goes_along {
+        if self.session.pins.is_pinned() && !goes_along {
             return Some(Stays::Pinned);
         }
         let has_backend = self.backend().is_some();
-        let prepares = self.prepared.as_ref();
+        let prepares = self.session.prepared.as_ref();
         if has_backend && !goes_along || prepares.is_some_and(|prepared| prepared.holds()) {
             return Some(Stays::Holding);
         }
         // What it has set and is not read back goes along with the backend that knows it.
-        let unread = self.modified.as_ref();
+        let unread = self.session.modified.as_ref();
         let unread = unread.is_some_and(|modified| !(has_backend && modified.goes_along()));
         let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
-            || self.effects.retracking().is_some()
-            || self.effects.modifying().is_some()
+            || self.session.effects.retracking().is_some()
+            || self.session.effects.modifying().is_some()
             || unread
-            || self.pins.is_under_way();
+            || self.session.pins.is_under_way();
         let ended = self.ended != Ended::Nothing;
         if under_way || ended || self.input.is_being_read() {
             return Some(Stays::Busy);
         }
         match has_backend {
-            true if !self.last.goes_with_backend() => return Some(Stays::Holding),
-            false if !self.last.is_settled() => return Some(Stays::Asks),
+            true if !self.session.last.goes_with_backend() => return Some(Stays::Holding),
+            false if !self.session.last.is_settled() => return Some(Stays::Asks),
             _ => {}
         }
         let compression = self.transport.compression();
@@ -240,7 +240,7 @@ pub(crate) fn bytes_of<S>(client: &Client<S>, beside: &Beside<'_>) -> Result<Vec
         seq: compression.seq,
         raw: compression.raw.clone(),
     };
-    let prepared = client.prepared.as_deref();
+    let prepared = client.session.prepared.as_deref();
     let record = ClientRecord {
         user: beside.user.to_owned(),
         account: beside.account.clone(),
@@ -252,9 +252,9 @@ pub(crate) fn bytes_of<S>(client: &Client<S>, beside: &Beside<'_>) -> Result<Vec
         address: client.transport.client_address(),
         tls: client.transport.tls_record(),
         compression: client.transport.compression().map(compression),
-        session: SessionRecord::from(&*client.session),
-        last: &client.last,
-        pending_changes: client.pending_changes().bytes().to_vec(),
+        session: SessionRecord::from(&*client.session.state),
+        last: &client.session.last,
+        pending_changes: client.session.pending_changes.bytes().to_vec(),
         input: (client.input.bytes()).map_or_else(Vec::new, |input| input.to_vec()),
         begin_deferred: client.command.is_begin_deferred(),
         statements: prepared.map(Statements::records).unwrap_or_default(),
@@ -275,10 +275,10 @@ pub(crate) fn bytes_of_bound<S>(
     now: Time,
 ) -> Result<Vec<u8>, RecordError> {
     let record = BoundRecord {
-        last: client.last.on_its_backend(),
+        last: client.session.last.on_its_backend(),
         tickets: client.place.tickets(),
-        pins: &client.pins,
-        modified: client.modified.as_deref(),
+        pins: &client.session.pins,
+        modified: client.session.modified.as_deref(),
         backend: backend.record(now),
     };
     record.to_bytes()

@@ -125,7 +125,7 @@ pub(crate) fn take_in<N: Net>(
     if !arrived.statements.is_empty()
         && let Some(client) = parts.clients.get_mut(key)
     {
-        let prepared = client.prepared.get_or_insert_default();
+        let prepared = client.session.prepared.get_or_insert_default();
         for (held, session) in arrived.statements {
             let mode = (parts.shared.server).lex_mode(&session, arrived.capabilities);
             let definition = (parts.known.definitions).read(
@@ -158,8 +158,8 @@ fn take_in_backend<N: Net>(
     let Some(client) = parts.clients.get_mut(key) else {
         return;
     };
-    client.pins = bound.pins;
-    client.modified = bound.modified.map(Box::new);
+    client.session.pins = bound.pins;
+    client.session.modified = bound.modified.map(Box::new);
     client.place.give_tickets(bound.tickets);
     let pool = client.pool as usize;
     let mut backend = Backend::arrived(

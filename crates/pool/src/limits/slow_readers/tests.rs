@@ -163,7 +163,7 @@ impl Bench {
     /// Puts a client's statement in flight on a backend of its own.
     fn starts(&mut self) -> (ClientId, BackendId) {
         let mut asks = client();
-        asks.statement.digest = DIGEST;
+        asks.session.statement.digest = DIGEST;
         let owner = self.clients.insert(asks);
         let backend_id = self.backends.insert(backend(&[Some(owner)]));
         let (client, backend) = (

@@ -47,9 +47,9 @@ impl<S> ClientView<'_, S> {
     fn listed(&self, beside: Beside<'_>) -> ClientLine {
         let Beside { user, now, .. } = beside;
         let (client, backend) = (self.client, self.backend);
-        let pins = client.pins.list();
+        let pins = client.session.pins.list();
         let age = |pin: &Pin| now.since(Time(pin.since)).as_secs_f64();
-        let locks = client.pins.names(PinCause::UserLock).unwrap_or_default();
+        let locks = (client.session.pins.names(PinCause::UserLock)).unwrap_or_default();
         ClientLine {
             id: client.identity.id(),
             user: (user.filter(|_| client.identity.is_known())).map(str::to_owned),
@@ -58,7 +58,7 @@ impl<S> ClientView<'_, S> {
             state: Stage::of(client.state(), backend.is_some()).name(),
             state_seconds: now.since(client.since()).as_secs_f64(),
             queue: (client.place.is_in_queue()).then(|| client.place.queue().name()),
-            schema: (client.session.schema.as_ref())
+            schema: (client.session.state.schema.as_ref())
                 .map(|schema| String::from_utf8_lossy(schema).into_owned()),
             thread: backend.map(|backend| backend.thread),
             in_transaction: backend.is_some_and(Backend::in_transaction),
@@ -68,16 +68,17 @@ impl<S> ClientView<'_, S> {
                 .map(|name| String::from_utf8_lossy(name).into_owned())
                 .collect(),
             pinned_by: (pins.first()).map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
-            prepared: (client.prepared.as_ref()).map_or(0, |prepared| prepared.held().len()),
+            prepared: (client.session.prepared.as_ref())
+                .map_or(0, |prepared| prepared.held().len()),
             memory_bytes: client.kept_bytes(),
             unsent_bytes: (client.output.as_ref())
                 .map_or(0, |output| output.bytes.len().saturating_sub(output.sent)),
             tls: client.transport.tls_names(),
             program: beside.program,
             connected_seconds: now.since(client.place.arrival.time()).as_secs_f64(),
-            digest: client.statement.digest,
+            digest: client.session.statement.digest,
             statement: beside.statement,
-            statements: client.last.number,
+            statements: client.session.last.number,
             bytes: beside.bytes,
         }
     }
@@ -189,7 +190,7 @@ impl<N: Net> Survey<'_, N> {
                 .and_then(|command| text_of(self.shared, client, command, true))
                 .map(Arc::from),
         };
-        values.or_else(|| self.figures.digests.text(client.statement.digest))
+        values.or_else(|| self.figures.digests.text(client.session.statement.digest))
     }
 
     /// All backends.

@@ -70,11 +70,11 @@ impl<S> ClientView<'_, S> {
             Some(backend) => format!("on thread {}", backend.thread),
             None => "on no thread".to_string(),
         };
-        let pins = client.pins.list().iter();
+        let pins = client.session.pins.list().iter();
         let pins: Vec<String> = pins.map(|pin| words_of(pin, now)).collect();
         let pin = match pins.is_empty() {
             false => format!("pinned {}", pins.join(" and ")),
-            true if client.is_held() => "held by a cursor".to_string(),
+            true if client.session.is_held() => "held by a cursor".to_string(),
             true => "not pinned".to_string(),
         };
         let text = format!(
@@ -128,7 +128,7 @@ impl<N: Net> Survey<'_, N> {
             let now = self.net.now();
             let view = self.client_view(key);
             lines.extend(view.map(|view| view.report_line(account, user, peer, now)));
-            for pin in client.pins.list().iter() {
+            for pin in client.session.pins.list().iter() {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
         }

@@ -137,7 +137,7 @@ impl Bench {
     }
 
     fn pin(&mut self, client: ClientId) {
-        let pins = &mut self.clients.get_mut(client).unwrap().pins;
+        let pins = &mut self.clients.get_mut(client).unwrap().session.pins;
         pins.add(PinReason::PreparedSchema, None, NOW.0 - 3_000_000_000);
     }
 

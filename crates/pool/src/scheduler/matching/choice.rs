@@ -48,16 +48,16 @@ impl<S> Matching<'_, S> {
             return None;
         }
         let client = self.clients.get(key)?;
-        let session = &client.session;
+        let session = &client.session.state;
         let can_run = |b: &Backend<S>| self.can_run(key, client, b);
         let idle = &self.pools.pools[pool].idle;
-        let looked_at = match client.affinity() {
+        let looked_at = match client.session.affinity() {
             Affinity::Only => idle.len(),
             Affinity::Counts | Affinity::None => LAST_USED_MAX,
         };
         let own = Some(LastClient {
             client: key,
-            sent: client.last.number,
+            sent: client.session.last.number,
         });
         let alive = |backend_id: BackendId| {
             let backend = self.backends.get(backend_id).filter(|b| self.lives_on(b))?;
@@ -73,7 +73,7 @@ impl<S> Matching<'_, S> {
         let chooses = session.schema.is_none() && client.may_choose_schema();
         if chooses
             && let Some((backend_id, _)) = last_used().find(|(_, b)| {
-                let suits = client.is_clean_on(b) && can_run(b);
+                let suits = client.session.is_clean_on(b) && can_run(b);
                 has_schema(b) && suits && self.affinity(b) != Affinity::Only
             })
         {
@@ -83,7 +83,7 @@ impl<S> Matching<'_, S> {
             return Some(last);
         }
         let same = |b: &Backend<S>| Rc::ptr_eq(&b.session, session);
-        let clean = |b: &Backend<S>| client.is_clean_on(b);
+        let clean = |b: &Backend<S>| client.session.is_clean_on(b);
         let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
         let asked_least = || {
             let fits = last_used().filter(|(_, b)| clean(b) && can_run(b));
@@ -111,8 +111,8 @@ impl<S> Matching<'_, S> {
         };
         let asks_soon = self.now.since(backend.since()) < ASKS_WITHIN;
         let client = self.clients.get(last.client);
-        match client.filter(|client| client.last.number == last.sent && asks_soon) {
-            Some(client) => client.affinity(),
+        match client.filter(|client| client.session.last.number == last.sent && asks_soon) {
+            Some(client) => client.session.affinity(),
             None => Affinity::None,
         }
     }
@@ -142,14 +142,14 @@ impl<S> LastBackend<'_, S> {
         let client = self.client;
         let own = Some(LastClient {
             client: self.key,
-            sent: client.last.number,
+            sent: client.session.last.number,
         });
         let (home, pools) = self.pools;
         let (capabilities, timeouts) = (pools[home].key.capabilities, &self.server.timeouts);
         let suits = |backend: &Backend<S>| {
             backend.last_client() == own
                 && backend.lives_on(capabilities, timeouts, self.now)
-                && can_restore(&backend.session, &client.session)
+                && can_restore(&backend.session, &client.session.state)
                 && client.can_run_on(backend, self.key, (self.defaults, self.server))
         };
         let of_client =

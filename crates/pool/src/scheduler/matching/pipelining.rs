@@ -45,10 +45,10 @@ impl<S> Matching<'_, S> {
     /// True if a client's statement may go out behind others at all.
     fn may_pipeline(&self, client: &Client<S>, message: &[u8]) -> bool {
         Followers::takes(message.len())
-            && !client.is_held()
+            && !client.session.is_held()
             && client.backend().is_none()
             && self.known_digests.trusts(client.session_digest())
-            && (self.shared.watched.code_catalogue).holds(client.statement.judged)
+            && (self.shared.watched.code_catalogue).holds(client.session.statement.judged)
     }
 
     /// True if the statement of a client, which may be pipelined, may go out behind what is in
@@ -62,10 +62,10 @@ impl<S> Matching<'_, S> {
         backend.takes_followers()
             && backend.flight().len() < self.settings.pipeline_max
             && backend.pool == client.pool as usize
-            && backend.has_insert_id(client.last.insert_id)
-            && Rc::ptr_eq(&backend.session, &client.session)
-            && !client.finds_types_of_others(backend, key)
-            && client.is_prepared_on(backend, message, &self.shared.server)
+            && backend.has_insert_id(client.session.last.insert_id)
+            && Rc::ptr_eq(&backend.session, &client.session.state)
+            && !client.session.finds_types_of_others(backend, key)
+            && (client.session).is_prepared_on(backend, message, &self.shared.server)
     }
 
     /// A place for a client whose command waits in its input to be pipelined: on this backend,
@@ -83,14 +83,15 @@ impl<S> Matching<'_, S> {
         let message = &input[..input.command_len()];
         let backend = self.backends.get(backend_id)?;
         // A rule is looked up when its turn comes.
-        if !self.may_pipeline(client, message) || self.rules.contains_key(&client.statement.digest)
+        if !self.may_pipeline(client, message)
+            || self.rules.contains_key(&client.session.statement.digest)
         {
             return None;
         }
         if self.takes_follower((key, client), backend, message) {
             return Some(backend_id);
         }
-        let differs = !Rc::ptr_eq(&backend.session, &client.session);
+        let differs = !Rc::ptr_eq(&backend.session, &client.session.state);
         differs.then(|| self.place_for((key, client), message))?
     }
 }

@@ -351,8 +351,8 @@ fn follower_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
         backend
     });
     let client = bench.clients.get_mut(follower).unwrap();
-    client.statement.pipelinable = session::known_digests::Pipelinable::Text;
-    client.statement.digest = 77;
+    client.session.statement.pipelinable = session::known_digests::Pipelinable::Text;
+    client.session.statement.digest = 77;
     (follower, backends)
 }
 
@@ -396,7 +396,7 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
     let (follower, backends) = follower_and_two(&mut bench);
     let message = PIPELINED;
     assert!(Rc::ptr_eq(
-        &bench.clients.get(follower).unwrap().session,
+        &bench.clients.get(follower).unwrap().session.state,
         &session
     ));
     assert_eq!(bench.matching().place_to_pipeline(follower, &message), None);
@@ -489,7 +489,13 @@ fn the_budget_is_made_room_in_by_an_idle_backend() {
 /// Makes the text of this digest long: a slow reader has a backend.
 fn long_text(bench: &mut Bench, digest: u64) {
     let reader = bench.client(0, None);
-    bench.clients.get_mut(reader).unwrap().statement.digest = digest;
+    bench
+        .clients
+        .get_mut(reader)
+        .unwrap()
+        .session
+        .statement
+        .digest = digest;
     bench.clients.get_mut(reader).unwrap().output = Some(Box::default());
     let backend_id = bench.idle(0, None);
     bench.check_out(reader, backend_id);
@@ -518,9 +524,15 @@ fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
 fn beside_slow_readers_what_is_taken_for_short_goes_before_texts_that_nobody_knows() {
     let mut bench = Bench::new("backends_max = 3\nbackends_reserved = 0");
     let [new, write, reads, long] = [(); 4].map(|()| bench.client(0, None));
-    let statement = &mut bench.clients.get_mut(write).unwrap().statement;
+    let statement = &mut bench.clients.get_mut(write).unwrap().session.statement;
     statement.extent = session::statement::Extent::ShortInSchema;
-    bench.clients.get_mut(long).unwrap().statement.digest = 9;
+    bench
+        .clients
+        .get_mut(long)
+        .unwrap()
+        .session
+        .statement
+        .digest = 9;
     for (client, before) in [(new, 9), (long, 8), (write, 7), (reads, 5)] {
         bench.waits(client, QueueName::Low, before);
     }
@@ -544,8 +556,14 @@ fn what_is_known_to_be_long_holds_up_nobody_in_its_queue() {
     let mut bench = Bench::new("backends_max = 2\nbackends_reserved = 0");
     long_text_at_its_share(&mut bench, 9);
     let (long, new) = (bench.client(0, None), bench.client(0, None));
-    bench.clients.get_mut(long).unwrap().statement.digest = 9;
-    bench.clients.get_mut(new).unwrap().statement.digest = 8;
+    bench
+        .clients
+        .get_mut(long)
+        .unwrap()
+        .session
+        .statement
+        .digest = 9;
+    bench.clients.get_mut(new).unwrap().session.statement.digest = 8;
     bench.waits(long, QueueName::Low, 9);
     bench.waits(new, QueueName::Low, 5);
     assert!(bench.matching().is_held_back(long) && !bench.matching().is_held_back(new));
@@ -565,7 +583,7 @@ fn what_is_known_to_be_long_holds_up_nobody_in_its_queue() {
 fn on_a_single_backend_nobody_goes_before_others_that_wait_for_a_slow_reader() {
     let mut bench = Bench::new("backends_max = 1");
     let write = bench.client(0, None);
-    let statement = &mut bench.clients.get_mut(write).unwrap().statement;
+    let statement = &mut bench.clients.get_mut(write).unwrap().session.statement;
     statement.extent = session::statement::Extent::ShortInSchema;
     long_text_at_its_share(&mut bench, 9);
     assert!(!bench.matching().goes_before_slow(write));
@@ -617,7 +635,7 @@ fn beside_slow_readers_one_text_that_nobody_knows_is_tried_and_the_last_come_fir
         let client = bench.client(0, None);
         bench.waits(client, QueueName::Low, before);
         let entry = bench.clients.get_mut(client).unwrap();
-        entry.last.number = ran;
+        entry.session.last.number = ran;
         assert!(entry.change_state(ClientState::Waiting, NOW));
         client
     });
@@ -681,7 +699,7 @@ fn texts_unlike_long_ones_are_tried_first_and_others_while_slow_readers_have_les
         let [unlike, like] = [(7, 1, UNLIKE), (5, 9, LIKE_LONG)].map(|(before, ran, digest)| {
             let client = bench.client(0, None);
             let entry = bench.clients.get_mut(client).unwrap();
-            (entry.last.number, entry.statement.digest) = (ran, digest);
+            (entry.session.last.number, entry.session.statement.digest) = (ran, digest);
             bench.waits(client, QueueName::Low, before);
             client
         });
@@ -708,7 +726,7 @@ fn so_many_of_the_last_come_are_looked_at_for_a_trial() {
     });
     let all: Vec<ClientId> = all.collect();
     let (first, last) = (all[0], all[TRIAL_LOOKS_MAX]);
-    bench.clients.get_mut(first).unwrap().last.number = 9;
+    bench.clients.get_mut(first).unwrap().session.last.number = 9;
     assert_eq!(
         bench.matching().put_trial_first(),
         Some(last),
@@ -723,7 +741,13 @@ fn half_of_the_backends_run_texts_of_a_shape_at_first() {
     let mut bench = Bench::new("backends_max = 8");
     let [like, other] = [LIKE_LONG, UNLIKE].map(|digest| {
         let client = bench.client(0, None);
-        bench.clients.get_mut(client).unwrap().statement.digest = digest;
+        bench
+            .clients
+            .get_mut(client)
+            .unwrap()
+            .session
+            .statement
+            .digest = digest;
         client
     });
     bench.waits(like, QueueName::Low, 5);
@@ -738,7 +762,7 @@ fn half_of_the_backends_run_texts_of_a_shape_at_first() {
     assert_eq!(matching.next_for_waiting(), over);
     matching.now = over;
     assert_eq!(matching.front_to_serve(0).unwrap().client, like);
-    let write = &mut bench.clients.get_mut(like).unwrap().statement;
+    let write = &mut bench.clients.get_mut(like).unwrap().session.statement;
     write.extent = session::statement::Extent::Short;
     assert!(!bench.matching().waits_for_alike(like));
 }

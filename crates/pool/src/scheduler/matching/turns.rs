@@ -196,7 +196,7 @@ impl<S> Matching<'_, S> {
     pub(crate) fn is_long(&self, key: ClientId) -> bool {
         let client = self.clients.get(key);
         client.is_some_and(|client| {
-            (self.slow_readers).is_long(client.statement.digest)
+            (self.slow_readers).is_long(client.session.statement.digest)
                 && !self.known_digests.are_short(client.session_digest())
         })
     }
@@ -213,8 +213,8 @@ impl<S> Matching<'_, S> {
         let half = budget.share(self.index) / 2;
         budget.reserved(self.index) > 0
             && self.clients.get(key).is_some_and(|client| {
-                let digest = client.statement.digest;
-                !client.statement.has_short_reply()
+                let digest = client.session.statement.digest;
+                !client.session.statement.has_short_reply()
                     && (self.slow_readers).has_alike(digest, half, squeezed, self.now)
             })
     }
@@ -245,7 +245,7 @@ impl<S> Matching<'_, S> {
             && self.clients.get(key).is_some_and(|client| {
                 let limits = &self.settings.users[client.identity.user()].limits;
                 client.place.priority.unwrap_or(limits.priority) != Priority::Low
-                    && (client.statement.has_short_reply()
+                    && (client.session.statement.has_short_reply()
                         || self.known_digests.are_short(client.session_digest())
                         || self.slow_readers.is_proven(key) && !self.is_long(key))
             })
@@ -274,8 +274,8 @@ impl<S> Matching<'_, S> {
         let is_tried = client.place.priority.unwrap_or(limits.priority) != Priority::Low
             && !self.is_long(key)
             && !self.waits_for_alike(key);
-        let is_unlike = !self.slow_readers.is_like_long(client.statement.digest);
-        is_tried.then_some((is_unlike, client.last.number))
+        let is_unlike = !(self.slow_readers).is_like_long(client.session.statement.digest);
+        is_tried.then_some((is_unlike, client.session.last.number))
     }
 
     /// True if, when one backend more is a slow reader's, as many as are reserved (and one more
@@ -287,7 +287,7 @@ impl<S> Matching<'_, S> {
             let client = backend.client_in(self.clients);
             let first = backend.flight().front();
             first.is_some_and(|command| self.now.since(command.sent) < TRIAL_MAX)
-                && client.is_some_and(|client| !client.is_held())
+                && client.is_some_and(|client| !client.session.is_held())
                 && !backend.in_transaction()
                 && !self.slow_readers.counts(backend_id)
         };
@@ -360,9 +360,9 @@ impl<S> Matching<'_, S> {
         };
         let asks = !backend.flight().is_empty();
         let elsewhere =
-            backend.is_in_another_schema() || !can_restore(&backend.session, &client.session);
+            backend.is_in_another_schema() || !can_restore(&backend.session, &client.session.state);
         let unsure = elsewhere || backend.flight().iter().any(reports);
-        let ends = asks && !client.is_held() && !backend.in_transaction();
+        let ends = asks && !client.session.is_held() && !backend.in_transaction();
         let pool = client.pool as usize;
         asks && unsure || ends && self.front_of(pool).is_some()
     }

@@ -136,7 +136,10 @@ impl KillAsk {
                 job,
             },
             // It stands behind a reply of nobody; its session is on this backend alone.
-            None if client.is_held() || client.is_left_there() || backend.in_transaction() => {
+            None if client.session.is_held()
+                || client.session.is_left_there()
+                || backend.in_transaction() =>
+            {
                 Fate::Close(victim)
             }
             None => Fate::LeavePipeline {
@@ -295,7 +298,7 @@ mod tests {
         let (mut bench, key) = Bench::new();
         bench.runs(key, &[ClientId::from_parts(9, 0)]);
         let client = bench.clients.get_mut(key).unwrap();
-        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
+        (client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         assert!(matches!(bench.fate(true, None), Fate::Close(victim) if victim == key));
     }
 }

@@ -120,7 +120,7 @@ impl Bench {
 
     fn execution(&self, command: Command, sql: &str, flags: u8) -> Plan {
         let class = classify(sql.as_bytes(), self.mode());
-        let session = self.client.session.clone();
+        let session = self.client.session.state.clone();
         let definition = Definition::new(sql.as_bytes().into(), session, class);
         let payload = [&[command.byte(), 1, 0, 0, 0][..], &[flags, 1, 0, 0, 0]].concat();
         let message = [&[10, 0, 0, 0][..], &payload].concat();
@@ -189,7 +189,7 @@ fn a_text_waits_until_its_backend_has_told_what_it_may_leave() {
     ));
     bench.backend = Some(backend);
     assert!(matches!(bench.plan("BEGIN"), Plan::Wait));
-    bench.client.last.lose_conditions();
+    bench.client.session.last.lose_conditions();
     assert!(matches!(bench.plan("SHOW WARNINGS"), Plan::Wait));
     assert!(matches!(bench.plan("SELECT 1"), Plan::Run(_)));
 }
@@ -214,17 +214,17 @@ fn the_priority_of_a_client_is_the_pools_own() {
 #[test]
 fn who_asks_about_the_statement_before_goes_back_or_gets_what_is_known() {
     let mut bench = Bench::new();
-    bench.client.last.row_count = RowCount::NONE;
+    bench.client.session.last.row_count = RowCount::NONE;
     let known = bench.run("SELECT ROW_COUNT()").instead.unwrap();
     assert!(String::from_utf8_lossy(&known).contains("-1"));
-    bench.client.last.found_rows.set(None);
+    bench.client.session.last.found_rows.set(None);
     let lost = bench.plan("SELECT FOUND_ROWS()");
     assert!(
         matches!(lost, Plan::Refuse(Refusal::PreviousGone)),
         "{lost:?}"
     );
     bench.last_is_idle = true;
-    bench.client.last.own(Reads::FOUND_ROWS);
+    bench.client.session.last.own(Reads::FOUND_ROWS);
     let there = bench.run("SELECT FOUND_ROWS()");
     assert_eq!((there.back, there.instead), (Some(LAST), None));
     assert_eq!(bench.run("SELECT 1").back, None, "it asks nothing");
@@ -298,7 +298,7 @@ fn an_execution_runs_in_its_own_schema_and_opens_a_cursor_where_it_may() {
 #[test]
 fn an_execution_that_asks_runs_what_is_known_in_its_place() {
     let mut bench = Bench::new();
-    bench.client.last.row_count = RowCount::NONE;
+    bench.client.session.last.row_count = RowCount::NONE;
     let Plan::Run(run) = bench.execution(Command::StmtExecute, "SELECT ROW_COUNT()", 0) else {
         panic!("it is known");
     };

@@ -39,7 +39,7 @@ fn full() -> Client<()> {
     session.put(b"sql_mode", b"ANSI");
     let user = [(b"a"[..].into(), b"1".to_vec())];
     session.set_user_variables(session.user_variables().with(&user, &meter));
-    client.session = Rc::new(session);
+    client.session.state = Rc::new(session);
     client.capabilities = 0xF0F0;
     client.identity.take_carried(Carried {
         id: 1 << 30 | 7,
@@ -56,7 +56,7 @@ fn full() -> Client<()> {
     let compression = Compression::going_on(Algorithm::Zstd(3), 9, vec![7, 0]);
     client.transport.set_compression(Some(compression));
     client.keep_input(b"\x05\0\0\0\x03DO");
-    client.last.insert_id = 77;
+    client.session.last.insert_id = 77;
     client.command.defer_begin();
     client.place.arrival = Arrival::at(Time(9_000_000_000));
     let define = |sql: &[u8]| {
@@ -77,7 +77,7 @@ fn full() -> Client<()> {
             Some(Box::new(LongData::new(b"long".to_vec(), &Meter::default())));
     }
     prepared.last = Some(12);
-    *client.prepared = Some(Box::new(prepared));
+    *client.session.prepared = Some(Box::new(prepared));
     client
 }
 
@@ -164,7 +164,7 @@ fn a_client_is_read_as_it_was_written() {
     assert_eq!(compression.algorithm, Algorithm::Zstd(3));
     assert_eq!((compression.on, compression.seq), (true, 9));
     assert_eq!(compression.raw, [7, 0]);
-    assert_eq!(arrived.session, *client.session);
+    assert_eq!(arrived.session, *client.session.state);
     assert_eq!(arrived.last.insert_id, 77);
     assert_eq!(arrived.input, b"\x05\0\0\0\x03DO");
     assert!(arrived.begin_deferred);
@@ -242,12 +242,12 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let two = define(b"SELECT 2", &Session::default());
     backend.prepared.add(two, 12);
     assert!(backend.goes_with(of));
-    client.last.pending.warnings = true;
+    client.session.last.pending.warnings = true;
     client.place.give_tickets(5);
     let lock = PinReason::Text(PinCause::UserLock);
-    client.pins.add(lock, Some(b"l".to_vec().into()), 5);
-    client.pins.add(PinReason::WideCharset, None, 9);
-    client.modified = Some(Box::new(Modified {
+    client.session.pins.add(lock, Some(b"l".to_vec().into()), 5);
+    client.session.pins.add(PinReason::WideCharset, None, 9);
+    client.session.modified = Some(Box::new(Modified {
         names: vec![b"mine".to_vec().into()],
         fresh: true,
         clock: 1,
@@ -362,7 +362,7 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     assert_eq!(stays(&unsent), Some(Stays::Unsent));
     let pin = |client: &mut Client<()>| {
         let reason = PinReason::Text(PinCause::UserLock);
-        client.pins.add(reason, None, 1);
+        client.session.pins.add(reason, None, 1);
     };
     assert_eq!(stays(&pin), Some(Stays::Pinned));
     let backend = |client: &mut Client<()>| client.join(BackendId::from_parts(1, 0));
@@ -376,9 +376,12 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     };
     assert_eq!(along(&|_| {}), None);
     assert_eq!(along(&pin), None);
-    assert_eq!(along(&|client| client.last.pending.warnings = true), None);
+    assert_eq!(
+        along(&|client| client.session.last.pending.warnings = true),
+        None
+    );
     let modified = |modified: fn(&mut Modified)| {
-        move |client: &mut Client<()>| modified(client.modified.get_or_insert_default())
+        move |client: &mut Client<()>| modified(client.session.modified.get_or_insert_default())
     };
     assert_eq!(stays(&modified(|_| {})), Some(Stays::Busy));
     assert_eq!(along(&modified(|modified| modified.fresh = true)), None);
@@ -386,16 +389,16 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     assert_eq!(along(&awaited), Some(Stays::Busy));
     let untold = modified(|modified| modified.sets.push(b"SET a = 1".to_vec()));
     assert_eq!(along(&untold), Some(Stays::Busy));
-    let failed = |client: &mut Client<()>| client.last.pending.failed = true;
+    let failed = |client: &mut Client<()>| client.session.last.pending.failed = true;
     assert_eq!(along(&failed), Some(Stays::Holding));
     let cursor = |client: &mut Client<()>| {
-        let prepared = client.prepared.as_mut().unwrap();
+        let prepared = client.session.prepared.as_mut().unwrap();
         let definition = prepared.get(3).unwrap().definition.clone();
         prepared.set_cursor(3, Some(&definition));
     };
     assert_eq!(stays(&cursor), Some(Stays::Holding));
     assert_eq!(along(&cursor), Some(Stays::Holding));
-    let pending = |client: &mut Client<()>| client.last.pending.warnings = true;
+    let pending = |client: &mut Client<()>| client.session.last.pending.warnings = true;
     assert_eq!(stays(&pending), Some(Stays::Asks));
     let frame = |client: &mut Client<()>| {
         let header = FrameHeader {
