@@ -17,7 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
 export PATH="$PWD/target/tools:$PATH"
-have helm && have kubeconform || { say "skipped: chart: run scripts/get-helm.sh"; exit 0; }
+have helm && have kubeconform || { skip "chart" "run scripts/get-helm.sh"; exit 0; }
 render() { helm template shop deploy/helm/onramp --values "$@"; }
 for values in deploy/helm/values/*.yaml; do
     helm lint --strict --quiet deploy/helm/onramp --values "$values" 2>/dev/null
@@ -30,7 +30,7 @@ grep -q 'stall_ms = 0.5$' target/tools/half.yaml && grep -q 'clients_max = 90000
     fail "a number of the chart's values is another one in pool.toml"
 say "chart: passed"
 [[ ${1:-} == run ]] || exit 0
-((EUID == 0)) || { say "skipped: chart in namespaces: it needs root"; exit 0; }
+((EUID == 0)) || { skip "chart in namespaces" "it needs root"; exit 0; }
 # shellcheck source=scripts/server.sh
 source scripts/server.sh
 image=${ONRAMP_IMAGE:-$folder/image}

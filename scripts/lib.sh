@@ -21,6 +21,12 @@ fail() {
     exit 1
 }
 
+# skip NAME REASON: says what is left out; a run of test.sh lists it at its end.
+skip() {
+    printf '%s: %s\n' "$1" "$2" >>"${ONRAMP_SKIPPED_FILE:-/dev/null}"
+    say "skipped: $1: $2"
+}
+
 # Servers live in sbin, which the PATH of an ordinary user often leaves out.
 have() {
     PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" command -v "$1" >/dev/null

@@ -23,8 +23,7 @@ source scripts/server.sh
 
 # skipped REASON
 skipped() {
-    say "skipped: package: $1"
-    printf 'package in a clean system: %s\n' "$1" >>"${ONRAMP_SKIPPED_FILE:-/dev/null}"
+    skip "package in a clean system" "$1"
     exit 0
 }
 

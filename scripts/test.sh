@@ -34,6 +34,8 @@ want_python() {
 choose_python() {
     local environment=$PWD/target/venv
     has_python || fail "/usr/bin/python3 has no pip, PyMySQL or cryptography"
+    # `venv` makes nothing where a link stands, as in a worktree that borrows another one's.
+    [[ ! -L $environment ]] || rm "$environment"
     /usr/bin/python3 -m venv --without-pip --system-site-packages "$environment"
     printf '%s\n' "$PWD/target/drivers/python/lib" \
         >"$(echo "$environment"/lib/python3*/site-packages)/pinned-drivers.pth"
@@ -68,12 +70,6 @@ check_seeds=40
 # `test.sh check` leaves out what takes long.
 checking=$([[ ${1:-} == check ]] && echo 1 || echo 0)
 : >"$ONRAMP_SKIPPED_FILE"
-
-# skip NAME REASON
-skip() {
-    printf '%s: %s\n' "$1" "$2" >>"$ONRAMP_SKIPPED_FILE"
-    say "skipped: $1: $2"
-}
 
 # cargo-deny judges licences, sources and bans by deny.toml, and advisories by a list that it
 # fetches.
