@@ -20,7 +20,7 @@ fn await_gone(real: &Real, part: &str) {
         "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{part}%' \
          AND info NOT LIKE '%processlist%'"
     );
-    while admin.value(&question) != "0" {}
+    wait_while(|| admin.value(&question) != "0");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn who_leaves_amid_a_file_leaves_no_transaction() {
             leaver.send_raw(b"\x06\0\0\x021\n2\n3\n").unwrap();
             leaver.send_raw(rest).unwrap();
             let locked = "SELECT v FROM cut WHERE v = 1 FOR UPDATE NOWAIT";
-            while matches!(other.query(locked).unwrap()[..], [Outcome::Rows(_)]) {}
+            wait_while(|| matches!(other.query(locked).unwrap()[..], [Outcome::Rows(_)]));
             drop(leaver);
             // Waits for the lock of the row, which ends with the transaction.
             other.must("INSERT INTO cut VALUES (1)");

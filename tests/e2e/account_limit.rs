@@ -20,7 +20,7 @@ fn pool_of(real: &Real, user: &str, limit: usize, lines: &str) -> Pool {
 fn clients_of_all_groups_share_the_connections_of_their_account() {
     for real in pooled_servers() {
         for limit in [1, 3] {
-            let pool = pool_of(real, "few", limit, "groups = 2\nwait_ms_max = 10000");
+            let pool = pool_of(real, "few", limit, "groups = 2\nwait_ms_max = 60000");
             let work = |_| {
                 let mut client = login(&pool.address, &Account::new("few", "few"));
                 for _ in 0..4 {
@@ -40,7 +40,7 @@ fn clients_of_all_groups_share_the_connections_of_their_account() {
 #[test]
 fn clients_with_other_capabilities_share_the_only_connection_of_their_account() {
     for real in pooled_servers() {
-        let pool = pool_of(real, "fewer", 1, "groups = 1\nwait_ms_max = 10000");
+        let pool = pool_of(real, "fewer", 1, "groups = 1\nwait_ms_max = 60000");
         let account = Account::new("fewer", "few");
         let other = account.clone().without(DEPRECATE_EOF);
         let mut clients = [account, other].map(|account| login(&pool.address, &account));

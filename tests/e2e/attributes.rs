@@ -101,7 +101,7 @@ fn a_kill_reaches_a_client_with_attributes() {
     let mut admin = real.admin();
     let running = "SELECT COUNT(*) FROM information_schema.processlist \
                    WHERE state = 'User sleep' AND info LIKE '%''attributed''%'";
-    while admin.value(running) == "0" {}
+    wait_while(|| admin.value(running) == "0");
     killer.attributes(&[("n", "the killer's")]);
     killer.must(&format!("KILL QUERY {id}"));
     let reply = victim.receive().unwrap();

@@ -3,7 +3,6 @@
 
 use crate::world::*;
 use std::process::Command;
-use std::time::Instant;
 use testkit::certificates::{Authority, Valid, put};
 use testkit::hostile::FalseServer;
 use testkit::link::{Host, Link};
@@ -136,11 +135,8 @@ fn every_connection_of_the_pool_is_under_tls() {
         let _ = slow.receive().unwrap();
         // The watch is let in too.
         admin.must("SET GLOBAL wait_timeout = 12345");
-        let begun = Instant::now();
-        while login(&pool.address, &app()).value("SELECT @@wait_timeout") != "12345" {
-            let is_late = begun.elapsed() > Duration::from_secs(30);
-            assert!(!is_late, "the watch is blind");
-        }
+        let asked = "SELECT @@wait_timeout";
+        wait_while(|| login(&pool.address, &app()).value(asked) != "12345");
         let words = ["refuses the pool's account"];
         scene.refused(&scene.real.address(), "tls = \"off\"", &words);
     }
@@ -331,7 +327,7 @@ fn a_server_without_tls_is_told_nothing_where_tls_is_required() {
         let required = ["tls = \"required\"".to_owned()];
         for tls in required.into_iter().chain(verified) {
             scene.refused(&middle, &tls, &words);
-            let heard = heard.recv().unwrap();
+            let heard = heard.recv_timeout(LIMIT).unwrap();
             let text = String::from_utf8_lossy(&heard);
             assert!(!text.contains("app"), "{text}");
         }
@@ -382,7 +378,7 @@ fn later_connections_resume_the_session_of_an_earlier_one() {
 fn the_doctor_asks_under_tls() {
     // A value that no server has by default.
     const MAX: &str = "765";
-    let ask = |words: &[&str]| run(binary(), words, Duration::from_secs(20));
+    let ask = |words: &[&str]| run(binary(), words, LIMIT);
     let max = format!("--max-connections={MAX}");
     for scene in Scene::both("doctor-tls", &["--require-secure-transport=ON", &max]) {
         let at = scene.real.address();
@@ -432,7 +428,7 @@ fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
     for (mode, is_asked) in [("PREFERRED", true), ("REQUIRED", false)] {
         let target = format!("mysql://app:app@{}?ssl-mode={mode}", real.address());
         let ask = ["doctor", "--target", &target];
-        let ran = run(binary(), &ask, Duration::from_secs(20));
+        let ran = run(binary(), &ask, LIMIT);
         assert_eq!(ran.status.success(), is_asked, "{mode}: {ran:?}");
         assert_eq!(ran.stdout.contains("TLS"), !is_asked, "{mode}: {ran:?}");
     }

@@ -8,7 +8,6 @@ use crate::world::*;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
-use std::time::Instant;
 
 pub(crate) const CLIENTS: usize = 16;
 const ACCOUNTS: usize = 50;

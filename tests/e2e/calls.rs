@@ -50,15 +50,12 @@ fn many_clients_that_call_share_few_backends() {
 
 /// Replaces a procedure past the pool, and calls it until the pool knows.
 fn until_pinned(pool: &Pool, schema: &str) {
-    for _ in 0..10_000 {
+    wait_while(|| {
         let mut client = join(pool, schema);
         client.must("CALL p()");
         let id = client.value("SELECT CONNECTION_ID()").parse().unwrap();
-        if !pool.report_of(id).unwrap().contains("not pinned") {
-            return;
-        }
-    }
-    panic!("the pool does not learn of code that is made past it");
+        pool.report_of(id).unwrap().contains("not pinned")
+    });
 }
 
 /// The server itself says that there is new code, long before the next regular look.

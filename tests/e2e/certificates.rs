@@ -1,7 +1,6 @@
 //! Certificates of clients, what accounts require of them, and certificates that are renewed while
 //! the pool runs.
 
-use crate::metrics::until;
 use crate::world::*;
 use rustls::StreamOwned;
 use std::io::{Read as _, Write as _};
@@ -294,11 +293,7 @@ fn certificates_of_onramp_tls_are_verified_and_renewed() {
     let made = folder.0.join("made");
     let tls = |job: &str, more: &[&str]| {
         let arguments = ["tls", job, made.to_str().unwrap()];
-        let ran = run(
-            binary(),
-            &[&arguments[..], more].concat(),
-            Duration::from_secs(20),
-        );
+        let ran = run(binary(), &[&arguments[..], more].concat(), LIMIT);
         (ran.status.code(), ran.stdout + &ran.stderr)
     };
     let (status, said) = tls("renew", &[]);

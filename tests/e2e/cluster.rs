@@ -4,20 +4,31 @@ use crate::bank::{self, Ledger, MAYBE_RAN, bank, found_bank};
 use crate::metrics::place_of;
 use crate::rules::post;
 use crate::world::*;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex};
 use testkit::proxy::{At, Passes, Proxy, Wrong};
 
 /// The newest connection of a replica that has been sent everything.
 const NEWEST_REPLICA: &str = "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist \
      WHERE state LIKE '%has sent all binlog%'";
 
+/// Statements wait for the end of a switchover, however long it takes.
+const PATIENT: &str = "wait_ms_max = 60000";
+
 /// The word for a replica in statements.
 pub(crate) fn replica_word(real: &Real) -> &'static str {
     match real.flavour() {
         Flavour::MariaDb => "SLAVE",
         Flavour::MySql => "REPLICA",
+    }
+}
+
+/// Lines of a cluster whose servers have 10 s for an answer, unless they say otherwise: a machine
+/// that is busy lets no server fail.
+pub(crate) fn patient(cluster: &str) -> String {
+    match cluster.contains("answer_ms_max") {
+        true => cluster.to_owned(),
+        false => format!("answer_ms_max = 10000\n{cluster}"),
     }
 }
 
@@ -119,10 +130,11 @@ impl Pair {
              [backend]\nmonitor_user = \"app\"\nmonitor_password = \"app\"\n\
              [[server]]\nname = \"one\"\naddress = \"{one}\"\n\
              [[server]]\nname = \"two\"\naddress = \"{two}\"\n\
-             [cluster]\n{cluster}\n\
+             [cluster]\n{}\n\
              [console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
              admin_password = \"admin\"\n\
-             [[user]]\nname = \"bank\"\npassword = \"bank\"\n{user}\n"
+             [[user]]\nname = \"bank\"\npassword = \"bank\"\n{user}\n",
+            patient(cluster)
         );
         pool_from(&self.one, &text)
     }
@@ -277,7 +289,7 @@ fn a_pinned_client_is_closed_when_its_server_is_left() {
 #[test]
 fn a_switchover_is_without_an_error() {
     for mut pair in pairs() {
-        let pool = pair.pool("");
+        let pool = pair.pool_with(PATIENT, "switch_ms_max = 60000");
         let mut idle = login(&pool.address, &bank());
         idle.must("SET @mine = 7");
         let prepared = idle.prepare("INSERT INTO ledger (tag) VALUES (CONCAT('prepared', @mine))");
@@ -354,7 +366,7 @@ fn a_writer_without_room_is_full_and_stays() {
 #[test]
 fn a_switchover_that_fails_changes_nothing() {
     let pair = or_return!(pooled(|test| Pair::start(test, false)));
-    let pool = pair.pool("switch_ms_max = 1000");
+    let pool = pair.pool("switch_ms_max = 3000");
     let mut console = console(&pool);
     let words = "there is no server 'three'";
     says(&console.failure("SWITCH TO three").message, words);
@@ -385,7 +397,7 @@ fn a_switchover_that_fails_changes_nothing() {
 #[test]
 fn a_fence_is_shown_and_taken_back() {
     let pair = or_return!(pooled(|test| Pair::start(test, false)));
-    let pool = pair.pool_with("wait_ms_max = 300", "");
+    let pool = pair.pool_with("wait_ms_max = 2000", "");
     let (mut client, mut console) = (login(&pool.address, &bank()), console(&pool));
     client.must("SELECT 1");
     console.must("FENCED one");
@@ -405,7 +417,7 @@ fn a_fence_is_shown_and_taken_back() {
 fn a_pool_that_is_ended_ends_its_switchover_first() {
     for pair in pairs() {
         // It does not end: the switchover waits for it, and fails.
-        let command = "promote_command = [\"sleep\", \"600\"]\nswitch_ms_max = 5000";
+        let command = "promote_command = [\"sleep\", \"600\"]\nswitch_ms_max = 10000";
         let pool = pair.pool(command);
         let mut client = login(&pool.address, &bank());
         client.must("INSERT INTO ledger (tag) VALUES ('held')");
@@ -413,7 +425,7 @@ fn a_pool_that_is_ended_ends_its_switchover_first() {
         let asks = std::thread::spawn(move || console.query("SWITCH TO two").map(|_| ()));
         let mut admin = pair.one.admin();
         let read_only = "SELECT @@global.read_only";
-        while admin.value(read_only) == "0" && !asks.is_finished() {}
+        wait_while(|| admin.value(read_only) == "0" && !asks.is_finished());
         let held = admin.value(read_only);
         assert_eq!(held, "1", "the switchover has held nothing");
         pool.terminate();
@@ -426,13 +438,31 @@ fn a_pool_that_is_ended_ends_its_switchover_first() {
 /// Clients of the great switchover.
 const MANY: usize = 1000;
 
+/// A place where all of them and the test meet; it fails where one does not come.
+#[derive(Default)]
+struct Meeting(Mutex<usize>, Condvar);
+
+impl Meeting {
+    fn wait(&self) {
+        let mut come = self.0.lock().unwrap();
+        *come += 1;
+        let all = come.next_multiple_of(MANY + 1);
+        if *come == all {
+            self.1.notify_all();
+        }
+        let waited = self.1.wait_timeout_while(come, LIMIT, |come| *come < all);
+        let (come, timeout) = waited.unwrap();
+        assert!(!timeout.timed_out(), "{come} of {all} have come");
+    }
+}
+
 /// A client of it: prepared executions by themselves and in transactions, with its number in a user
 /// variable. Gives how many, and its waits: that of the first, which all send at once before the
 /// switchover begins, and the longest since then.
 fn insert_until(
     is_over: &AtomicBool,
     client: &mut Client,
-    started: &Barrier,
+    started: &Meeting,
 ) -> (u32, [Duration; 2]) {
     let prepared = "INSERT INTO ledger (tag) VALUES (CONCAT(@mine, '.', ?))";
     let insert = client.prepare(prepared).id;
@@ -465,11 +495,12 @@ fn a_switchover_over_http_is_without_an_error_for_a_thousand_clients() {
         let token = pair.one.folder().join("http.token");
         std::fs::write(&token, "0123456789abcdef\n").unwrap();
         let token = token.display();
-        let http = format!("http = \"127.0.0.1:0\"\nhttp_token_file = \"{token}\"");
-        let pool = pair.pool_with(&http, "");
+        let http = format!("http = \"127.0.0.1:0\"\nhttp_token_file = \"{token}\"\n{PATIENT}");
+        let pool = pair.pool_with(&http, "switch_ms_max = 60000");
         let headers = "X-Onramp: 1\r\nAuthorization: Bearer 0123456789abcdef\r\n";
-        let (is_over, started) = (AtomicBool::new(false), Barrier::new(MANY + 1));
+        let (is_over, started) = (AtomicBool::new(false), Meeting::default());
         let (sent, [before, longest]) = std::thread::scope(|scope| {
+            let _end = Stop(&is_over);
             let clients: Vec<_> = (0..MANY)
                 .map(|number| {
                     let (pool, is_over, started) = (&pool, &is_over, &started);
@@ -526,16 +557,21 @@ fn a_promote_command_that_fails_changes_nothing_and_one_that_succeeds_promotes()
         );
         std::fs::write(&script, text).unwrap();
         let shown = script.display();
-        let command = format!("promote_command = [\"/bin/sh\", \"{shown}\"]\nswitch_ms_max = 8000");
-        let pool = pair.pool(&command);
-        let mut console = console(&pool);
-        let mut client = login(&pool.address, &bank());
-        for (count, how, why) in [
-            ("1", "exits", "exit status: 1"),
-            ("2", "killed", "signal: 9"),
-            ("3", "hangs", "did not end within 8000 ms"),
-            ("4", "half", "exit status: 1"),
+        let command = format!("promote_command = [\"/bin/sh\", \"{shown}\"]\nswitch_ms_max =");
+        // A pool of its own for the one that hangs: the others have all the time that they take.
+        let start = |ms: u32| {
+            let pool = pair.pool(&format!("{command} {ms}"));
+            let reader = "event=server-state message='two' is reader";
+            pool.wait_for(reader).unwrap();
+            (login(&pool.address, &bank()), console(&pool), pool)
+        };
+        for (count, how, why, ms) in [
+            ("1", "exits", "exit status: 1", 60_000),
+            ("2", "killed", "signal: 9", 60_000),
+            ("3", "hangs", "did not end within 8000 ms", 8_000),
+            ("4", "half", "exit status: 1", 60_000),
         ] {
+            let (mut client, mut console, _pool) = start(ms);
             std::fs::write(&which, how).unwrap();
             let message = console.failure("SWITCH TO two").message;
             says(&message, "everything goes on where it was: promote_command");
@@ -551,11 +587,12 @@ fn a_promote_command_that_fails_changes_nothing_and_one_that_succeeds_promotes()
             assert_eq!(pair.two.admin().value("SELECT @@global.read_only"), "1");
             if how == "hangs" {
                 let left = std::fs::read_to_string(&pid_file).unwrap();
-                let words = std::fs::read(format!("/proc/{}/cmdline", left.trim()));
-                assert!(words.unwrap_or_default().is_empty(), "it runs on");
+                let words = format!("/proc/{}/cmdline", left.trim());
+                wait_while(|| !std::fs::read(&words).unwrap_or_default().is_empty());
             }
         }
         std::fs::write(&which, "promotes").unwrap();
+        let (mut client, mut console, _pool) = start(60_000);
         console.must("SWITCH TO two");
         client.must("INSERT INTO ledger (tag) VALUES ('promoted')");
         let count = pair.two.admin().value("SELECT COUNT(*) FROM bank.ledger");

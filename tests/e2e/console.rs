@@ -1,7 +1,7 @@
 //! The console: what it shows of a running pool, what its commands do, and that it answers when
 //! nothing else does.
 
-use crate::metrics::until;
+use crate::on_call::first_row;
 use crate::world::*;
 
 pub(crate) const CONSOLE: &str = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
@@ -75,7 +75,7 @@ fn the_console_shows_clients_and_commands_reach_them() {
     console.must("PAUSE");
     assert!(console.failure("PAUSE").message.contains("already paused"));
     send(&mut other, "SELECT 2");
-    while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
+    first_row(&mut console, "SHOW CLIENTS WHERE state = 'waiting'");
     holder.must("SELECT 3");
     console.must("RESUME");
     assert_eq!(other.receive().unwrap().len(), 1);
@@ -390,12 +390,12 @@ fn the_console_answers_when_nothing_else_does() {
     holder.must("SELECT GET_LOCK('console', 0)");
     let mut waiting = login(&pool.address, &app());
     send(&mut waiting, "SELECT 1");
-    while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
+    first_row(&mut console, "SHOW CLIENTS WHERE state = 'waiting'");
     // No client more fits, and the console takes one.
     assert!(Client::connect(&pool.address, &app()).is_err());
     assert_eq!(rows(&mut admin(&place), "SHOW GROUPS").len(), 1);
     real.stop();
-    while rows(&mut console, "SHOW SERVERS WHERE up = 0 AND state = 'down'").is_empty() {}
+    first_row(&mut console, "SHOW SERVERS WHERE up = 0 AND state = 'down'");
     assert_eq!(rows(&mut admin(&place), "SHOW GROUPS").len(), 1);
 }
 
@@ -424,7 +424,7 @@ fn a_drain_ends_a_pause() {
     let mut console = admin(&place);
     console.must("PAUSE");
     send(&mut client, "SELECT 2");
-    while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
+    first_row(&mut console, "SHOW CLIENTS WHERE state = 'waiting'");
     console.must("DRAIN");
     assert_eq!(client.receive().unwrap()[0].rows().rows.len(), 1);
     assert!(pool.wait().0.success());

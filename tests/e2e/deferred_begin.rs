@@ -85,7 +85,7 @@ fn thousands_think_in_transactions_on_sixteen_backends() {
 fn it_can_be_switched_off() {
     let Some(real) = pooled(server) else { return };
     // The one who begins may have to wait for the backend to be dialled.
-    let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000\ndefer_begin = false";
+    let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 3000\ndefer_begin = false";
     let pool = fresh_pool(real, settings);
     let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
     a.must("BEGIN");

@@ -3,8 +3,6 @@
 use crate::world::*;
 use serde_json::Value;
 
-const LIMIT: Duration = Duration::from_secs(20);
-
 fn doctor(arguments: &[&str]) -> Ran {
     let mut all = vec!["doctor"];
     all.extend_from_slice(arguments);

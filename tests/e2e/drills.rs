@@ -3,7 +3,7 @@
 
 use crate::console::{admin, rows, start};
 use crate::memory::hoard;
-use crate::metrics::{HTTP, get, place_of, until};
+use crate::metrics::{HTTP, get, place_of};
 use crate::on_call::first_row;
 use crate::world::*;
 use serde_json::Value;

@@ -10,12 +10,9 @@
 use crate::world::*;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
 
 /// Sixteen workers and a few more connections share these.
 const BACKENDS: usize = 4;
-/// The longest that a program may take; on a machine with nothing else to do it takes seconds.
-const LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs a program; gives its output.
 fn run(program: &Path, address: &Address, schema: &str, is_tls: bool) -> String {
@@ -156,15 +153,15 @@ const KILLED_AT_WORK: End = End::new("KILL while a statement runs", "", Cause::K
 /// Ends by the pool's own limits: their names, settings, what is done in the session before, and
 /// true where a statement runs.
 const OWN_ENDS: [(&str, &str, &str, bool); 4] = [
-    ("`statement_ms_max`", "statement_ms_max = 1000", "", true),
+    ("`statement_ms_max`", "statement_ms_max = 3000", "", true),
     (
         "`transaction_ms_max`",
-        "transaction_ms_max = 2000",
+        "transaction_ms_max = 5000",
         OPEN,
         false,
     ),
-    ("`kept_idle_s_max`", "kept_idle_s_max = 2", OPEN, false),
-    ("`idle_s_max`", "idle_s_max = 3", "", false),
+    ("`kept_idle_s_max`", "kept_idle_s_max = 5", OPEN, false),
+    ("`idle_s_max`", "idle_s_max = 6", "", false),
 ];
 /// Statements behind which a transaction is open.
 const OPEN: &str = "BEGIN;SELECT 1";
@@ -257,7 +254,7 @@ impl Hearer {
 
     /// Waits until its connection has ended.
     fn await_end(&self) {
-        until(self.driver, || !is_connected(self.child.0.id(), self.port));
+        wait_while(|| is_connected(self.child.0.id(), self.port));
     }
 
     /// The driver's word about its statement.
@@ -268,14 +265,6 @@ impl Hearer {
     }
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < LIMIT, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// A statement that runs until something ends it, and waits until that many of them run.
 const RUNS: &str = "SELECT SLEEP(600)";
 
@@ -283,7 +272,7 @@ fn await_running(real: &Real, sql: &str, count: usize) {
     let ask =
         format!("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE \"{sql}%\"");
     let mut admin = real.admin();
-    until(sql, || admin.value(&ask) == count.to_string());
+    wait_while(|| admin.value(&ask) != count.to_string());
 }
 
 /// A driver's word when this has ended its connection.

@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-const LIMIT: Duration = Duration::from_secs(20);
 /// Values that no server has by default.
 const OPTIONS: &str = "--max-connections=77 --max-prepared-stmt-count=5432 --back-log=123";
 

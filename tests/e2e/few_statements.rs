@@ -1,6 +1,5 @@
 //! Prepared statements where a server takes few of them.
 
-use crate::metrics::until;
 use crate::world::*;
 
 /// The server takes few statements: what backends keep for others gives way, and clients may have

@@ -1,18 +1,13 @@
 //! Several pools in front of one server that share its connections: counted on the server itself.
 
-use crate::world::{Stop, app, config_to, console_of, login, own_servers, pool_from, says};
-use reactor::Address;
+use crate::world::*;
 use rustix::process::{Pid, Signal, kill_process};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-use testkit::client::Client;
-use testkit::onramp::Pool;
 use testkit::proxy::{At, Passes, Proxy, Wrong};
-use testkit::real::{Real, await_blocked};
-use testkit::reply::Outcome;
-use testkit::talk::Account;
+use testkit::real::await_blocked;
 
-const LIMIT: usize = 16;
+/// Backends of the whole fleet.
+const ALL: usize = 16;
 
 /// Sets the limit, and an account for the pools' own questions that has no privilege.
 fn prepare(real: &Real) {
@@ -27,7 +22,7 @@ fn start(real: &Real, extra: &str) -> Pool {
 
 fn start_at(address: &Address, real: &Real, extra: &str) -> Pool {
     let monitor = "monitor_user = \"monitor\"\nmonitor_password = \"monitor\"\n";
-    let lines = format!("backends_max = {LIMIT}\ngroups = 2\nwait_ms_max = 60000\n{extra}");
+    let lines = format!("backends_max = {ALL}\ngroups = 2\nwait_ms_max = 60000\n{extra}");
     let text = config_to(address, monitor, &lines)
         + "[fleet]\nname = \"shop\"\n[console]\nlisten = \"127.0.0.1:0\"\n\
            admin_user = \"admin\"\nadmin_password = \"admin\"\n";
@@ -54,19 +49,16 @@ fn await_all(
     consoles: &mut [&mut Client],
     is_so: impl Fn(&[(usize, usize, usize)]) -> bool,
 ) {
-    let begun = Instant::now();
-    loop {
+    until(|| {
         let all: Vec<_> = consoles.iter_mut().map(|console| seen(console)).collect();
-        if is_so(&all) {
-            eprintln!("{what} after {:?}: {all:?}", begun.elapsed());
-            return;
+        match is_so(&all) {
+            true => Ok(()),
+            false => Err(format!("{what}: {all:?}")),
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: {all:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    });
 }
 
-fn send(pool: &Pool, signal: Signal) {
+fn signal(pool: &Pool, signal: Signal) {
     kill_process(Pid::from_raw(pool.pid().cast_signed()).unwrap(), signal).unwrap();
 }
 
@@ -104,7 +96,7 @@ fn pools_of_a_fleet_never_have_more_than_one_alone() {
         prepare(&real);
         // The server counts too, between two looks, and while pools start.
         real.execute(&[&format!(
-            "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS {LIMIT}"
+            "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS {ALL}"
         )]);
         let (ends, most) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {
@@ -112,7 +104,7 @@ fn pools_of_a_fleet_never_have_more_than_one_alone() {
             scope.spawn(|| count(&real, &ends, &most));
             let one = start(&real, "");
             let mut first = console(&one);
-            await_all("one alone", &mut [&mut first], |all| all[0].0 == LIMIT);
+            await_all("one alone", &mut [&mut first], |all| all[0].0 == ALL);
             load(scope, &one, 30, &ends);
             let (two, three) = (start(&real, ""), start(&real, ""));
             let (mut second, mut third) = (console(&two), console(&three));
@@ -129,20 +121,20 @@ fn pools_of_a_fleet_never_have_more_than_one_alone() {
             await_all("three", &mut [&mut first, &mut second, &mut third], near);
             // Its statements run on at the server.
             let mut long = login(&one.address, &app());
-            crate::world::send(&mut long, "SELECT SLEEP(4)");
-            send(&one, Signal::KILL);
+            send(&mut long, "SELECT SLEEP(4)");
+            signal(&one, Signal::KILL);
             let whole = |all: &[(usize, usize, usize)]| {
-                all.iter().map(|seen| seen.0).sum::<usize>() == LIMIT
+                all.iter().map(|seen| seen.0).sum::<usize>() == ALL
                     && all.iter().all(|seen| seen.2 == 2)
             };
             await_all("one killed", &mut [&mut second, &mut third], whole);
             // Stopped, with the connection that holds its claims gone, it keeps its backends.
             let own = second.value("SELECT connection FROM fleet WHERE is_self = 1");
-            send(&two, Signal::STOP);
+            signal(&two, Signal::STOP);
             real.execute(&[&format!("KILL {own}")]);
             await_all("two stopped", &mut [&mut third], |all| all[0].2 == 1);
             std::thread::sleep(Duration::from_millis(1500));
-            send(&two, Signal::CONT);
+            signal(&two, Signal::CONT);
             await_all("two goes on", &mut [&mut second, &mut third], whole);
             // A connection that is cut costs nobody a backend.
             let own = third.value("SELECT connection FROM fleet WHERE is_self = 1");
@@ -157,8 +149,8 @@ fn pools_of_a_fleet_never_have_more_than_one_alone() {
             }
         });
         let most = most.into_inner();
-        println!("at most {most} of {LIMIT}");
-        assert!(most <= LIMIT, "{most}");
+        println!("at most {most} of {ALL}");
+        assert!(most <= ALL, "{most}");
     }
 }
 
@@ -167,7 +159,7 @@ fn a_pool_that_is_cut_off_from_the_server_keeps_what_the_server_has_of_it() {
     for real in own_servers(&[]) {
         prepare(&real);
         real.execute(&[&format!(
-            "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS {LIMIT}"
+            "ALTER USER app@'%' WITH MAX_USER_CONNECTIONS {ALL}"
         )]);
         let proxy = Proxy::start(([127, 0, 0, 1], real.port()).into());
         let (ends, most) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -196,19 +188,19 @@ fn a_pool_that_is_cut_off_from_the_server_keeps_what_the_server_has_of_it() {
                 all.iter().all(|seen| seen.0 > 0 && seen.2 == 2)
             });
             // Its backends answer again as each of them hears what the server says.
-            let (mut client, begun) = (login(&two.address, &app()), Instant::now());
-            while let [Outcome::Failed(failure)] = &client.query("SELECT 7").unwrap()[..] {
-                assert_eq!(failure.code, 9507, "{failure:?}");
-                assert!(begun.elapsed() < Duration::from_secs(60), "{failure:?}");
-            }
+            let mut client = login(&two.address, &app());
+            wait_while(|| match &client.query("SELECT 7").unwrap()[..] {
+                [Outcome::Failed(failure)] if failure.code == 9507 => true,
+                answer => matches!(answer, [Outcome::Failed(_)]) && panic!("{answer:?}"),
+            });
             ends.store(true, Ordering::SeqCst);
-            send(&two, Signal::KILL);
+            signal(&two, Signal::KILL);
             for pool in [one, two] {
                 assert!(!pool.said().contains("1226"), "{}", pool.said());
             }
         });
         let most = most.into_inner();
-        assert!(most <= LIMIT, "{most}");
+        assert!(most <= ALL, "{most}");
     }
 }
 
@@ -228,7 +220,7 @@ fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
             there.value("SELECT CONNECTION_ID()"),
         );
         assert_ne!(mine, theirs);
-        crate::world::send(&mut there, "SELECT SLEEP(60)");
+        send(&mut there, "SELECT SLEEP(60)");
         await_blocked(&mut real.admin(), &there, "SELECT SLEEP(60)");
         here.must(&format!("KILL QUERY {theirs}"));
         there.receive().unwrap();
@@ -243,7 +235,7 @@ fn ids_are_unique_in_a_fleet_and_kill_finds_any_client() {
         assert_eq!(here.value("SELECT CONNECTION_ID()"), mine);
         // An administrator ends anybody's, of any pool.
         let others = other.value("SELECT CONNECTION_ID()");
-        crate::world::send(&mut other, "SELECT SLEEP(60)");
+        send(&mut other, "SELECT SLEEP(60)");
         await_blocked(&mut real.admin(), &other, "SELECT SLEEP(60)");
         two.must(&format!("KILL QUERY {others}"));
         other.receive().unwrap();

@@ -9,7 +9,6 @@ use crate::walls::has;
 use crate::world::*;
 use std::fs;
 
-const LIMIT: Duration = Duration::from_secs(30);
 const NUMBERS: [&str; 2] = ["2000", "100000"];
 
 /// The fragment of this form.

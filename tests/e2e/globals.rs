@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wire::capabilities::INTERACTIVE;
 
-const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 5000";
+const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 20000";
 const TOLD: &str = "the server's global values have changed";
 
 /// Servers of these tests' own, for one test at a time; the next finds them as they began.
@@ -136,7 +136,7 @@ fn a_query_cache_that_is_on_stays_on_when_it_is_off_for_others() {
             return;
         }
         real.execute(&["SET GLOBAL query_cache_type = ON"]);
-        let two = "groups = 1\nbackends_max = 2\nwait_ms_max = 5000";
+        let two = "groups = 1\nbackends_max = 2\nwait_ms_max = 20000";
         let pool = fresh_pool(real, two);
         let (mut sets, mut begun) = (join(&pool), join(&pool));
         sets.must("SET query_cache_type = DEMAND");
@@ -215,7 +215,7 @@ fn backends_of_before_and_after_serve_both() {
 #[test]
 fn a_write_is_committed_on_a_backend_that_began_without_autocommit() {
     servers().run(|real| {
-        let two = "groups = 1\nbackends_max = 2\nbackends_min = 0\nwait_ms_max = 5000";
+        let two = "groups = 1\nbackends_max = 2\nbackends_min = 0\nwait_ms_max = 20000";
         let pool = fresh_pool(real, two);
         let (mut old, mut holder) = (join(&pool), join(&pool));
         real.execute(&["CREATE TABLE shop.committed (v INT)"]);

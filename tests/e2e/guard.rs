@@ -1,6 +1,5 @@
 //! Guards of the pool: limits by address and network, privileges given up, passwords overwritten.
 
-use crate::metrics::until;
 use crate::proxy_header::{connected, packet};
 use crate::walls::is_root;
 use crate::world::*;

@@ -14,7 +14,7 @@ use testkit::onramp::loopback;
 const CLIENTS: u64 = 120;
 const ROUNDS: u64 = 60;
 /// Far above every limit of these pools.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The server's connection went during a statement.
 const LOST: u16 = 1158;
 

@@ -4,8 +4,8 @@ use crate::world::*;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-
-const LIMIT: Duration = Duration::from_secs(60);
+use std::process::Stdio;
+use testkit::output::Output;
 
 /// A test's server, and a schema of its own there.
 struct Place {
@@ -203,7 +203,7 @@ fn an_open_loop_is_written_everywhere() {
     let json = place.json();
     // The run may end late on a busy machine; events arrive until it does.
     let arrived = json["arrived_per_s"].as_f64().unwrap();
-    assert!((250.0..=301.0).contains(&arrived), "{arrived} a second");
+    assert!((200.0..=301.0).contains(&arrived), "{arrived} a second");
     assert_eq!((&json["shed"], &json["expired"]), (&0.into(), &0.into()));
     let rows = place.read("series.csv");
     let seconds = json["series"].as_array().unwrap().len();
@@ -479,49 +479,56 @@ fn an_outage_is_told_in_tenths_of_a_second() {
         let address = format!("127.0.0.1:{}", free_port());
         let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
         let (json, html) = (file("result.json"), file("page.html"));
-        let words = format!(
+        let line = format!(
             "load select run {target} --table-size 100 --connections 10 --rate 200 --arrivals \
-             constant --time 14 --http {address} --json {json} --html {html} \
-             --fail-if longest_gap>500ms --fail-if recovery>1m"
+             constant --time 0 --http {address} --json {json} --html {html} \
+             --fail-if longest_gap>500ms --fail-if recovery>3m"
         );
-        let seconds = || {
+        let rates = || -> Vec<f64> {
             let live = fetch(&address, "/live.json").unwrap_or_default();
             let (_, json) = live.split_once("\r\n\r\n").unwrap_or_default();
             let seen: Value = serde_json::from_str(json).unwrap_or_default();
-            seen["series"].as_array().map_or(0, Vec::len)
+            let points = seen["series"].as_array().into_iter().flatten();
+            let rates = points.map(|point| point["statements_per_s"].as_f64().unwrap());
+            rates.collect()
         };
-        let ran = std::thread::scope(|scope| {
-            let words: Vec<&str> = words.split_whitespace().collect();
-            let running = scope.spawn(move || run(binary(), &words, LIMIT));
-            let until = |wanted| wait_while(|| seconds() < wanted && !running.is_finished());
-            until(3);
-            match is_killed {
-                true => real.kill9(),
-                false => real.suspend(),
-            }
-            until(seconds() + 3);
-            match is_killed {
-                true => real.restart().unwrap(),
-                false => real.resume(),
-            }
-            running.join().unwrap()
-        });
-        assert_eq!(ran.status.code(), Some(3), "{ran:?}");
-        says(&ran.stderr, "threshold CROSSED: longest_gap>500ms");
-        says(&ran.stderr, "threshold kept: recovery>1m");
+        let until_second = |wanted| wait_while(|| rates().len() < wanted);
+        let mut load = std::process::Command::new(binary());
+        load.args(words(&line)).stdout(Stdio::null());
+        let mut load = Ended(load.stderr(Stdio::piped()).spawn().unwrap());
+        let said = Output::of(load.0.stderr.take().unwrap());
+        until_second(3);
+        match is_killed {
+            true => real.kill9(),
+            false => real.suspend(),
+        }
+        until_second(rates().len() + 3);
+        let back = rates().len();
+        match is_killed {
+            true => real.restart().unwrap(),
+            false => real.resume(),
+        }
+        // However long that takes: until the rate is what it was, for more than a second.
+        let is_back = |rates: &[f64]| rates.iter().filter(|rate| **rate >= 199.0).count() > 2;
+        wait_while(|| !rates().get(back..).is_some_and(is_back));
+        testkit::onramp::terminate(&load.0);
+        let (status, said) = (load.0.wait().unwrap(), said.whole());
+        assert_eq!(status.code(), Some(3), "{said}");
+        says(&said, "threshold CROSSED: longest_gap>500ms");
+        says(&said, "threshold kept: recovery>3m");
         let told: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
         let outage = &told["outage"];
         let seconds = |name: &str| outage[name].as_f64();
         let gap = seconds("longest_gap_s").unwrap();
         let began = seconds("began_s").unwrap();
-        assert!(gap > 1.5 && began > 1.5 && began < 10.0, "{outage}");
+        assert!(gap > 1.5 && began > 1.5, "{outage}");
         let recovered = seconds("recovered_s").unwrap();
-        assert!(recovered >= gap && recovered < 12.0, "{outage}");
+        assert!(recovered >= gap, "{outage}");
         let errors = seconds("first_error_s").zip(seconds("last_error_s"));
         assert_eq!(errors.is_some(), is_killed, "{outage}");
         assert!(errors.is_none_or(|(first, last)| first <= last && first >= began));
         let expected = format!("longest time without an answer {gap:.1} s from ");
-        says(&ran.stderr, &expected);
+        says(&said, &expected);
         let page = std::fs::read_to_string(html).unwrap();
         says(&page, "The outage</h3>");
         says(&page, &format!("{gap:.1} s without an answer"));

@@ -7,8 +7,6 @@
 use crate::world::*;
 use serde_json::Value;
 
-const LIMIT: Duration = Duration::from_secs(60);
-
 fn own_mysql() -> Option<Real> {
     let real = own(Real::start_mysql(&[]))?;
     real.create_user("app", "app's own");

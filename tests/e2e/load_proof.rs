@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use testkit::crooked::{self, Wrong};
 
-const LIMIT: Duration = Duration::from_secs(100);
 const WORKLOADS: [&str; 3] = ["bank", "append", "register"];
 /// Numbers of connections and of operations.
 const RUN: [&str; 3] = ["--connections=8", "--events=2000", "--time=0"];

@@ -4,8 +4,6 @@
 use crate::world::*;
 use serde_json::Value;
 
-const LIMIT: Duration = Duration::from_secs(100);
-
 fn tpcc(target: &str, command: &str, more: &str) -> Ran {
     let line = format!("load tpcc {command} --target {target} {more}");
     run(binary(), &words(&line), LIMIT)

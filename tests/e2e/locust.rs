@@ -10,11 +10,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 use testkit::onramp::Target;
-
-/// Time that the master may take for anything.
-const LIMIT: Duration = Duration::from_secs(60);
 
 fn program() -> String {
     std::env::var("ONRAMP_LOCUST").unwrap_or_else(|_| "locust".to_owned())
@@ -124,17 +120,14 @@ impl Master {
 
     /// The master's view of the run, once it is as wanted.
     fn until(&self, what: &str, mut is_so: impl FnMut(&Value) -> bool) -> Value {
-        let end = Instant::now() + LIMIT;
-        let mut last = None;
-        while Instant::now() < end {
-            let answer = self.ask("GET /stats/requests", "");
-            last = answer.and_then(|body| serde_json::from_str(&body).ok());
-            if let Some(stats) = last.as_ref().filter(|stats| is_so(stats)) {
-                return stats.clone();
+        until(|| {
+            let answer = self.ask("GET /stats/requests", "").unwrap_or_default();
+            let stats = serde_json::from_str(&answer).unwrap_or(Value::Null);
+            match is_so(&stats) {
+                true => Ok(stats),
+                false => Err(format!("{what} has not come: {stats}")),
             }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("{what} did not come within {LIMIT:?}: {last:?}");
+        })
     }
 
     fn connections(&self) -> String {
@@ -193,11 +186,7 @@ fn a_worker_that_starts_before_its_master_is_ready_with_its_first_connection() {
     let log = master.real.folder().join("before.log");
     let _worker = master.worker_with(&["--workers", "4"], File::create(&log).unwrap().into());
     let said = || std::fs::read_to_string(&log).unwrap();
-    let end = Instant::now() + LIMIT;
-    while !said().contains("no Locust master at") {
-        assert!(Instant::now() < end, "{}", said());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_while(|| !said().contains("no Locust master at"));
     master.process = Ended(start(&master.file, master.port, master.web));
     master.until("four workers", |stats| workers(stats, "ready") == 4);
     assert!(!said().contains("is gone"), "{}", said());
@@ -323,10 +312,8 @@ from locust.runners import MasterRunner
 
 ACKNOWLEDGED = []
 
-
 def acknowledged(environment, msg, **kwargs):
     ACKNOWLEDGED.append([msg.node_id, msg.data])
-
 
 @events.init.add_listener
 def on_init(environment, **kwargs):
@@ -334,7 +321,6 @@ def on_init(environment, **kwargs):
         environment.runner.register_message("acknowledge_users", acknowledged)
         environment.web_ui.app.add_url_rule(
             "/acknowledged", "acknowledged", lambda: {"seen": ACKNOWLEDGED})
-
 
 @events.test_start.add_listener
 def on_start(environment, **kwargs):
@@ -388,7 +374,6 @@ fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
 const SHAPE: &str = r#"
 
 from locust import LoadTestShape
-
 
 class Steps(LoadTestShape):
     def tick(self):

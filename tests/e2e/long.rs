@@ -41,7 +41,7 @@ fn verdicts(ran: &Ran, line: &str) -> (u64, u64, u64) {
 #[test]
 fn every_message_to_every_connection_is_counted() {
     let target = target("tcp", &["--every", "400ms", "--groups", "2"]);
-    let line = "--connections 300 --every 400ms --time 1s --late-after 20s";
+    let line = "--connections 300 --every 400ms --time 3s --late-after 20s";
     let ran = hold(&target.address, line);
     let (came, wrong, lost) = verdicts(&ran, "messages:");
     assert_eq!((wrong, lost), (0, 0), "{ran:?}");
@@ -62,7 +62,7 @@ fn every_message_to_every_connection_is_counted() {
 fn messages_of_any_size_are_compared_to_their_last_byte() {
     let target = target("tcp", &["--every", "200ms", "--payload-size", "300000"]);
     let with = |size| {
-        let rest = "--connections 8 --every 200ms --time 1s --late-after 20s";
+        let rest = "--connections 8 --every 200ms --time 2s --late-after 20s";
         hold(&target.address, &format!("--payload-size {size} {rest}"))
     };
     let (came, wrong, lost) = verdicts(&with("300000"), "messages:");
@@ -76,7 +76,7 @@ fn messages_of_any_size_are_compared_to_their_last_byte() {
 #[test]
 fn other_bytes_are_wrong_and_silence_is_lost() {
     let lies = target("tcp", &["--every", "200ms", "--payload", "no"]);
-    let line = "--connections 20 --every 200ms --time 1s --late-after 20s";
+    let line = "--connections 20 --every 200ms --time 2s --late-after 20s";
     let ran = hold(&lies.address, line);
     let (right, wrong, _) = verdicts(&ran, "messages:");
     assert!(right == 0 && wrong >= 20, "{ran:?}");

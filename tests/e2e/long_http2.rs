@@ -7,7 +7,6 @@ use crate::world::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-const LIMIT: Duration = Duration::from_secs(60);
 const PREFACE: usize = 24;
 
 const HEADERS: u8 = 1;

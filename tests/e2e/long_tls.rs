@@ -11,8 +11,6 @@ use testkit::guard::Guard;
 use testkit::onramp::terminate;
 use testkit::output::Output;
 
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// Certificates in a folder of the test's own: an authority `ca`, another one `other`, and those of
 /// servers that `ca` has signed: `good` for localhost and 127.0.0.1, `expired`, and `elsewhere`.
 const CERTIFICATES: &str = r"

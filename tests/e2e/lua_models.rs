@@ -3,8 +3,6 @@
 use crate::world::*;
 use serde_json::Value;
 
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// Runs a script with `onramp load`, in one thread, so that it may count in Lua's own tables; its
 /// JSON.
 fn load(name: &str, script: &str, words: &str) -> Option<(Ran, Value)> {
@@ -99,7 +97,7 @@ fn users_that_pause_end_with_the_run() {
 
 #[test]
 fn users_of_a_script_follow_their_stages() {
-    let words = "--stages 0:2,200ms:12,2s:12,2200ms:3 --time 5 --connect-rate 0";
+    let words = "--stages 0:2,200ms:12,4s:12,4200ms:3 --time 8 --connect-rate 0";
     let Some((ran, json)) = load("stages", CROWD, words) else {
         return;
     };

@@ -6,13 +6,8 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::sync_channel;
 
 pub(crate) const HTTP: &str = "http = \"127.0.0.1:0\"\n";
-/// Number of times that the figures are asked for until they are as expected: they are up to half a
-/// second old, and there is no event that says when they are made.
-const ASKED_MAX: u32 = 800;
-const ASKED_EVERY: Duration = Duration::from_millis(50);
 
 /// Address at which a pool serves HTTP.
 pub(crate) fn place_of(pool: &Pool) -> String {
@@ -47,20 +42,6 @@ pub(crate) fn figures(place: &str) -> BTreeMap<String, f64> {
     pairs
         .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
         .collect()
-}
-
-/// Asks again and again until it is so.
-pub(crate) fn until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
-    let mut why = String::new();
-    for _ in 0..ASKED_MAX {
-        match look() {
-            Ok(found) => return found,
-            Err(not) => why = not,
-        }
-        let (_sender, never) = sync_channel::<()>(0);
-        let _ = never.recv_timeout(ASKED_EVERY);
-    }
-    panic!("{why}");
 }
 
 /// Waits until figures have these values.
@@ -262,7 +243,7 @@ fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
 fn a_drain_accepts_while_it_waits_and_then_lets_clients_go_in_turns() {
     let Some(real) = pooled(server) else { return };
     real.create_user("app", "app");
-    let stages = format!("{HTTP}drain_wait_s = 6\ndrain_s = 1\ngroups = 2");
+    let stages = format!("{HTTP}drain_wait_s = 12\ndrain_s = 1\ngroups = 2");
     let pool = fresh_pool(real, &stages);
     let place = place_of(&pool);
     let mut idle: Vec<_> = (0..8).map(|_| login(&pool.address, &app())).collect();

@@ -15,7 +15,6 @@ use crate::world::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Instant;
 use testkit::oracle::{
     Backends, Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story,
 };

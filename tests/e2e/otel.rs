@@ -4,7 +4,7 @@
 //! the protocol's messages and no others, ids as hexadecimal digits, numbers of 64 bits as texts.
 //! `scripts/otel.sh` has the protocol's own definitions read the same requests.
 
-use crate::metrics::{figures, place_of, until};
+use crate::metrics::{figures, place_of};
 use crate::world::*;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -17,8 +17,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use testkit::certificates::{Authority, Valid, put};
 
-/// The longest that a request may take to come.
-const LIMIT: Duration = Duration::from_secs(30);
 /// Requests that a test has not looked at.
 const REQUESTS_MAX: usize = 4096;
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";

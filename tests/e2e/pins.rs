@@ -11,7 +11,7 @@ fn stored_code_is_believed_as_far_as_the_settings_say() {
     admin.script("USE pins_policy; CREATE PROCEDURE takes() DO GET_LOCK('policy', 0)");
     admin.must("CREATE FUNCTION plain() RETURNS INT DETERMINISTIC RETURN 5");
     let one = |policy: &str| {
-        let one = "groups = 1\nbackends_max = 1\nwait_ms_max = 1000";
+        let one = "groups = 1\nbackends_max = 1\nwait_ms_max = 3000";
         let extra = format!("{one}\nstored_code = \"{policy}\"");
         let pool = fresh_pool(real, &extra);
         let account = app().schema("pins_policy");

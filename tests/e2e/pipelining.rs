@@ -80,7 +80,7 @@ fn stuck(real: &Real, table: &str, [late, follower]: [&mut Client; 2]) -> Client
     let running = "SELECT COUNT(*) FROM information_schema.processlist WHERE info = ";
     let running = format!("{running}'{text}'");
     let mut admin = real.admin();
-    while admin.value(&running) != "1" {}
+    wait_while(|| admin.value(&running) != "1");
     locks
 }
 

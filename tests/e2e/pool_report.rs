@@ -52,7 +52,7 @@ fn a_password_in_a_statement_is_never_logged() {
     for real in pooled_servers() {
         fresh_schema(real, "unlogged");
         let extra = "groups = 1\nbackends_max = 2\nbackends_min = 0\nbackends_reserved = 0\n\
-            wait_ms_max = 300";
+            wait_ms_max = 2000";
         let pool = fresh_pool(real, extra);
         let new = || login(&pool.address, &app().schema("unlogged"));
         let mut says = new();

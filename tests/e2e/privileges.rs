@@ -4,7 +4,6 @@
 //! Both servers read global privileges and default roles at a login, those on the default schema at
 //! USE, and all others at each statement.
 
-use crate::metrics::until;
 use crate::world::*;
 
 pub(crate) const TOLD: &str = "the server's accounts may have changed";

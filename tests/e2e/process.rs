@@ -6,8 +6,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use testkit::onramp::{Target, loopback};
 
-const LIMIT: Duration = Duration::from_secs(20);
-
 fn pool_with(arguments: &[&str]) -> Ran {
     let mut all = vec!["pool"];
     all.extend_from_slice(arguments);
@@ -230,7 +228,7 @@ fn sigterm_drains_and_a_hangup_ends_neither_the_pool_nor_the_drain() {
     idle.must("SET time_zone = '+01:00'");
     inside.must(HOLD);
     inside.must("INSERT INTO t VALUES (1)");
-    send(&mut running, "SELECT SLEEP(0.5)");
+    send(&mut running, "SELECT SLEEP(3)");
     await_sleep(real);
     pool.terminate();
     // An idle client is closed; that is the sign that the drain has begun.

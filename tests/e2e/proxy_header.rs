@@ -211,7 +211,7 @@ fn a_header_from_elsewhere_is_refused_and_clients_there_need_none() {
 
 #[test]
 fn who_does_not_send_its_header_is_not_greeted_and_ended_in_time() {
-    let pool = or_return!(pool_behind_proxies("login_ms_max = 300"));
+    let pool = or_return!(pool_behind_proxies("login_ms_max = 1500"));
     // A probe that connects and closes is not worth a line.
     drop(connected(&pool.address, 1));
     let part = v2_tcp4();
@@ -380,7 +380,7 @@ fn the_server_is_told_where_clients_are() {
         send(&mut two, "SELECT SLEEP(60)");
         let sleeps = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
                       WHERE INFO = 'SELECT SLEEP(60)' AND HOST = '127.0.0.2'";
-        crate::metrics::until(|| match real.admin().value(sleeps).as_str() {
+        until(|| match real.admin().value(sleeps).as_str() {
             "1" => Ok(()),
             other => Err(format!("{other} statements sleep")),
         });
@@ -459,7 +459,7 @@ fn clients_of_more_addresses_than_can_be_told_are_refused() {
     assert_eq!(logged_in_from(&pool.address, address(7)).1, 0);
     // And so is one at a new address, once another is not needed any more.
     drop(held.pop());
-    crate::metrics::until(|| match logged_in_from(&pool.address, address(1025)) {
+    until(|| match logged_in_from(&pool.address, address(1025)) {
         (_, 0, _) => Ok(()),
         (_, _, words) => Err(words),
     });

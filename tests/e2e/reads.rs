@@ -1,15 +1,9 @@
 //! Reads elsewhere: a writer and two servers that replicate from it and are read.
 
 use crate::bank::bank;
-use crate::cluster::{Pair, console, follow, replica_word};
-use crate::world::{
-    Random, found, login, on_both, or_return, pool_from, pooled, says, table, words,
-};
+use crate::cluster::{Pair, console, follow, patient, replica_word};
+use crate::world::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use testkit::client::Client;
-use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real};
-use testkit::reply::Outcome;
 
 const READERS: [&str; 2] = ["two", "three"];
 
@@ -90,10 +84,11 @@ impl Trio {
             text.push_str(&sql);
         }
         text.push_str(&format!(
-            "[cluster]\n{cluster}\n\
+            "[cluster]\n{}\n\
              [console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
              admin_password = \"admin\"\n\
-             [[user]]\nname = \"bank\"\npassword = \"bank\"\n{user}\n"
+             [[user]]\nname = \"bank\"\npassword = \"bank\"\n{user}\n",
+            patient(cluster)
         ));
         let pool = pool_from(&self.pair.one, &text);
         for name in READERS {
@@ -283,13 +278,8 @@ fn a_replica_of_the_writer_before_is_not_waited_for() {
         trio.three.execute(&[&format!("STOP {word}")]);
         follow(&trio.pair.two, &trio.three);
         // The pool learns of that with its next question.
-        let mut switches = || {
-            matches!(
-                console.query("SWITCH TO three").unwrap()[0],
-                Outcome::Done(_)
-            )
-        };
-        assert!((0..20).any(|_| switches()));
+        let switch = "SWITCH TO three";
+        wait_while(|| !matches!(console.query(switch).unwrap()[0], Outcome::Done(_)));
         assert_eq!(client.value("SELECT v FROM t FOR UPDATE"), "2");
         assert_eq!(client.value(WHERE), "three");
     }
@@ -362,20 +352,21 @@ fn a_read_whose_reader_dies_is_answered_by_the_writer() {
             let running: Vec<_> = clients
                 .into_iter()
                 .map(|mut client| {
-                    scope.spawn(move || client.value("SELECT name FROM here WHERE SLEEP(5) = 0"))
+                    scope.spawn(move || client.value("SELECT name FROM here WHERE SLEEP(8) = 0"))
                 })
                 .collect();
             let sleeping = "SELECT COUNT(*) FROM information_schema.processlist \
-                            WHERE info LIKE 'SELECT name%SLEEP(5)%'";
+                            WHERE info LIKE 'SELECT name%SLEEP(8)%'";
             let mut admins = [trio.pair.two.admin(), trio.three.admin()];
             let asks = |admin: &mut Client| admin.value(sleeping).parse().unwrap();
             let mut count = || admins.each_mut().map(asks);
-            let on_three: usize = loop {
+            let on_three: usize = until(|| {
                 let [two, three]: [usize; 2] = count();
-                if two + three == 6 {
-                    break three;
-                }
-            };
+                let all_run = two + three == 6;
+                all_run
+                    .then_some(three)
+                    .ok_or_else(|| format!("{two} and {three} of 6 run"))
+            });
             trio.three.kill9();
             lost = on_three;
             running.into_iter().map(|one| one.join().unwrap()).collect()

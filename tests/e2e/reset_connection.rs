@@ -2,7 +2,6 @@
 
 use crate::restored_sessions::both;
 use crate::world::*;
-use std::time::Instant;
 
 /// Checks that a server has given everything back when it says the next word, be that an OK or an
 /// error. A pool that only closed its backend would speak before the server has noticed.

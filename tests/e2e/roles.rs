@@ -1,7 +1,6 @@
 //! Roles follow their client: two accounts' clients on one backend, compared with connections of
 //! their own. A client that was pinned for its role would keep the other waiting.
 
-use crate::metrics::until;
 use crate::restored_sessions::both;
 use crate::world::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -118,9 +118,7 @@ fn clients_go_on_with_a_rotated_password_behind_age_idleness_and_a_restart() {
                 pool.wait_for("event=server-back").unwrap();
             }
             let left = "SELECT COUNT(*) FROM information_schema.processlist WHERE user='replaced'";
-            while real.admin().value(left) != "0" {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            wait_while(|| real.admin().value(left) != "0");
             assert_eq!(client.value("SELECT @kept"), "7", "{setting}");
         }
     }

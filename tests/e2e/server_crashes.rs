@@ -19,20 +19,18 @@ fn insert_tags(
     address: &Address,
     who: usize,
     phase: &AtomicUsize,
-    inserted: &AtomicUsize,
+    (inserted, ends): (&AtomicUsize, &AtomicBool),
 ) -> Ledger {
     let account = app().schema("faults");
     let mut ledger = Ledger::default();
     let mut client: Option<Client> = None;
     for number in 0.. {
         let now = phase.load(Ordering::SeqCst);
-        if now == 2 && ledger.after_restart >= 10 {
+        if now == 2 && ledger.after_restart >= 10 || ends.load(Ordering::SeqCst) {
             return ledger;
         }
-        let Some(open) = client.as_mut() else {
-            client = Client::connect(address, &account).ok();
-            continue;
-        };
+        let again = || Client::connect(address, &account).map_err(|error| error.to_string());
+        let open = client.get_or_insert_with(|| until(again));
         let tag = format!("{who}.{number}");
         match open.query(&format!("INSERT INTO t VALUES ('{tag}')")) {
             Ok(outcomes) if matches!(outcomes[..], [Outcome::Done(_)]) => {
@@ -59,11 +57,13 @@ fn a_killed_servers_statements_are_reported_and_never_repeated() {
     let pool = start_pool_for_app(&real);
     let address = &pool.address;
     let (phase, inserted) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let ends = AtomicBool::new(false);
     let ledgers: Vec<Ledger> = std::thread::scope(|scope| {
+        let _end = Stop(&ends);
         let clients: Vec<_> = (0..CLIENTS)
             .map(|who| {
-                let (phase, inserted) = (&phase, &inserted);
-                scope.spawn(move || insert_tags(address, who, phase, inserted))
+                let (phase, counts) = (&phase, (&inserted, &ends));
+                scope.spawn(move || insert_tags(address, who, phase, counts))
             })
             .collect();
         wait_while(|| inserted.load(Ordering::SeqCst) < 500);
@@ -142,7 +142,7 @@ fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
 #[test]
 fn a_server_that_is_away_is_waited_for_within_a_limit() {
     let mut real = or_return!(pooled(own_server));
-    let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1\nwait_ms_max = 300");
+    let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1\nwait_ms_max = 2000");
     let mut client = login(&pool.address, &Account::new("app", "app"));
     assert_eq!(client.value("SELECT 1"), "1");
     real.stop();
@@ -156,14 +156,7 @@ fn a_server_that_is_away_is_waited_for_within_a_limit() {
     assert!(failures[1..].iter().all(|f| f.code == 9501), "{failures:?}");
     real.restart().unwrap();
     // The error is retryable: a client that tries again gets its answer.
-    let back = AtomicBool::new(false);
-    for _ in 0..100 {
-        if matches!(client.query("SELECT 1").unwrap()[..], [Outcome::Rows(_)]) {
-            back.store(true, Ordering::SeqCst);
-            break;
-        }
-    }
-    assert!(back.load(Ordering::SeqCst), "{}", pool.said());
+    wait_while(|| matches!(client.query("SELECT 1").unwrap()[..], [Outcome::Failed(_)]));
     let lost = pool.wait_for("level=error event=server-lost ").unwrap();
     assert!(lost.contains("message=the server at 127.0.0.1:"), "{lost}");
     let back = pool.wait_for("level=info event=server-back ").unwrap();
@@ -179,7 +172,7 @@ fn a_server_that_is_away_is_waited_for_within_a_limit() {
 #[test]
 fn a_server_that_does_not_answer_is_named_in_the_error() {
     let real = or_return!(pooled(own_server));
-    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 300";
+    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 2000";
     let pool = fresh_pool(&real, settings);
     let mut holds = login(&pool.address, &Account::new("app", "app"));
     let mut waits = login(&pool.address, &Account::new("app", "app"));

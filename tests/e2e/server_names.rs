@@ -84,7 +84,7 @@ fn a_server_that_moves_is_followed_by_its_name() {
     assert_eq!(inside.value("SELECT v FROM t"), "old");
     // The old one still answers: who is in a transaction stays there, and nobody else.
     means(&hosts, &["127.0.0.2"]);
-    until(&mut client, "new");
+    await_answer(&mut client, "new");
     assert_eq!(inside.value("SELECT v FROM t"), "old");
     inside.must("COMMIT");
     assert_eq!(inside.value("SELECT v FROM t"), "new");
@@ -94,19 +94,16 @@ fn a_server_that_moves_is_followed_by_its_name() {
     // Back again, this time because the other one is gone.
     means(&hosts, &["127.0.0.1"]);
     drop(new);
-    until(&mut client, "old");
+    await_answer(&mut client, "old");
     old.stop();
 }
 
 /// Asks until this server answers; an error on the way is the old one's end.
-fn until(client: &mut Client, who: &str) {
-    loop {
+fn await_answer(client: &mut Client, who: &str) {
+    wait_while(|| {
         // Long enough without work for its backend to be closed as idle.
-        std::thread::sleep(std::time::Duration::from_millis(700));
-        if let [Outcome::Rows(rows)] = &client.query("SELECT v FROM t").unwrap()[..]
-            && rows.texts() == [[who]]
-        {
-            return;
-        }
-    }
+        std::thread::sleep(Duration::from_millis(700));
+        let answer = client.query("SELECT v FROM t").unwrap();
+        !matches!(&answer[..], [Outcome::Rows(rows)] if rows.texts() == [[who]])
+    });
 }

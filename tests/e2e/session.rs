@@ -1,6 +1,6 @@
 //! Two clients with different session states share one backend, and neither can tell.
 
-use crate::metrics::{figures, place_of, until};
+use crate::metrics::{figures, place_of};
 use crate::restored_sessions::restored;
 use crate::world::*;
 

@@ -84,13 +84,10 @@ fn failure_of(
 
 /// Asks until the answer is an error of this number.
 fn ask_until_refused(client: &mut Client, code: u16) -> String {
-    loop {
-        if let [Outcome::Failed(failure)] = &client.query("SELECT 1").unwrap()[..]
-            && failure.code == code
-        {
-            return failure.message.clone();
-        }
-    }
+    until(|| match client.query("SELECT 1").unwrap().pop() {
+        Some(Outcome::Failed(failure)) if failure.code == code => Ok(failure.message),
+        other => Err(format!("{other:?}")),
+    })
 }
 
 #[test]

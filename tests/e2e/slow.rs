@@ -1,7 +1,6 @@
 //! Clients that do not read: what they may keep from the others, and that they miss nothing.
 
 use crate::audit::{TRAIL, end, id};
-use crate::metrics::until;
 use crate::walls::{has, is_root, small_disk};
 use crate::world::*;
 use testkit::reply::Rows;

@@ -15,8 +15,8 @@ const NOT_SENT: [u16; 1] = [9501];
 /// Errors of a statement that may have been executed.
 const UNKNOWN: [u16; 2] = [3024, 1158];
 
-const LIMITS: &str = "backends_min = 0\ngroups = 1\nbackends_reserved = 0\ndial_ms_max = 500\n\
-    wait_ms_max = 1500\nstatement_ms_max = 1000\nserver_down_fail_ms = 60000\n\
+const LIMITS: &str = "backends_min = 0\ngroups = 1\nbackends_reserved = 0\ndial_ms_max = 1000\n\
+    wait_ms_max = 3000\nstatement_ms_max = 2000\nserver_down_fail_ms = 60000\n\
     stored_code_refresh_s = 0\n";
 
 /// A pool whose connections to the server go through a proxy.

@@ -1,6 +1,5 @@
 //! A server that stops without closing anything: whoever waits for it hears so, in every state.
 
-use crate::metrics::until;
 use crate::walls::{has, is_root, is_soak, small_disk};
 use crate::world::*;
 use testkit::real::await_blocked;
@@ -88,8 +87,8 @@ fn answers_the_watch_alone(real: &Real) {
     let sql = "CREATE DATABASE full_disk; \
                CREATE TABLE full_disk.t (v INT PRIMARY KEY) ENGINE=InnoDB";
     real.script(sql);
-    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 1000\nserver_down_fail_ms = 500\n\
-        dial_ms_max = 500\nstatement_ms_max = 4000";
+    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 3000\nserver_down_fail_ms = 1500\n\
+        dial_ms_max = 1500\nstatement_ms_max = 8000";
     let pool = fresh_pool(real, settings);
     let open = || login(&pool.address, &app());
     // It has prepared on a backend that is another client's then.
@@ -145,8 +144,8 @@ fn a_full_binary_log_holds_up_those_that_write() {
 
 fn fills_its_log(real: &Real, frees: bool) {
     real.script("CREATE DATABASE full_log; CREATE TABLE full_log.t (v LONGTEXT) ENGINE=InnoDB");
-    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 1000\nserver_down_fail_ms = 500\n\
-        dial_ms_max = 500";
+    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 3000\nserver_down_fail_ms = 1500\n\
+        dial_ms_max = 1500";
     let pool = fresh_pool(real, settings);
     let [mut first, mut second, mut reads] = [(); 3].map(|()| login(&pool.address, &app()));
     let fill = format!("/proc/{}/root/mnt/fill", real.pid());
@@ -160,7 +159,7 @@ fn fills_its_log(real: &Real, frees: bool) {
         log => Err(log),
     });
     // For longer than an outage would be waited for.
-    assert_eq!(reads.value("SELECT SLEEP(2)"), "0");
+    assert_eq!(reads.value("SELECT SLEEP(4)"), "0");
     assert_eq!(reads.value("SELECT COUNT(*) FROM full_log.t"), "0");
     send(&mut second, &write);
     pool.wait_for_census("backends_checked_out: 2,").unwrap();

@@ -16,9 +16,6 @@ use testkit::story::{Story, judge, parse, tell};
 const DEADLOCK: &str = "Deadlock found when trying to get lock";
 /// Times that a story is told again.
 const RETOLD_MAX: usize = 5;
-/// Looks for clients of a story that has been told, until there are none.
-const LOOKS_MAX: usize = 1_000_000;
-
 /// Makes a test of each file on each server.
 macro_rules! stories {
     ($($file:ident)*) => {
@@ -136,11 +133,10 @@ fn forget_code(pool: &Pool, schema: &str) {
     let mut client = Client::connect(&pool.address, &Account::new("app", "app")).unwrap();
     let drop = format!("DROP VIEW IF EXISTS {schema}.no_view");
     // On MySQL it may be the victim of a deadlock with definitions of other tests.
-    let is_dropped = (0..LOOKS_MAX).any(|_| {
+    wait_while(|| {
         let outcomes = client.query(&drop).unwrap();
-        !matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 1213)
+        matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 1213)
     });
-    assert!(is_dropped, "{drop}");
     pool.wait_for_definitions().unwrap();
 }
 
@@ -148,9 +144,8 @@ fn forget_code(pool: &Pool, schema: &str) {
 /// are gone then. A table of them would be refused where another test runs a text that is none in
 /// the server's character set (error 3854).
 fn await_no_client(admin: &mut Client, schema: &str) {
-    let ended = (0..LOOKS_MAX).any(|_| {
+    wait_while(|| {
         let listed = admin.rows("SHOW PROCESSLIST").texts();
-        !listed.iter().any(|row| row[3].starts_with(schema))
+        listed.iter().any(|row| row[3].starts_with(schema))
     });
-    assert!(ended, "clients of {schema} are still there");
 }

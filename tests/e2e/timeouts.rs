@@ -39,14 +39,14 @@ fn a_killed_client_is_closed_as_by_its_server() {
 #[test]
 fn short_transactions_one_behind_the_other_are_not_too_long() {
     for real in pooled_servers() {
-        let user = "transaction_ms_max = 1000";
+        let user = "transaction_ms_max = 2000";
         let extra = format!("backends_max = 1\ngroups = 1\n{user}");
         let pool = fresh_pool(real, &extra);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     let mut client = login(&pool.address, &app());
-                    for _ in 0..20 {
+                    for _ in 0..25 {
                         client.script("BEGIN; DO SLEEP(0.06); COMMIT");
                     }
                 });
@@ -60,14 +60,14 @@ fn short_transactions_one_behind_the_other_are_not_too_long() {
 
 #[test]
 fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobody() {
-    let arguments = ["--wait-timeout=1", "--interactive-timeout=600"];
+    let arguments = ["--wait-timeout=3", "--interactive-timeout=600"];
     let real = or_return!(own(Real::start(&arguments)));
     let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1");
     let mut interactive = login(&pool.address, &app().with(cap::INTERACTIVE));
     assert_eq!(interactive.value("SELECT @@wait_timeout"), "600");
-    for _ in 0..4 {
+    for _ in 0..2 {
         let mut plain = login(&pool.address, &app());
-        assert_eq!(plain.value("SELECT @@wait_timeout"), "1");
+        assert_eq!(plain.value("SELECT @@wait_timeout"), "3");
         assert_eq!(last_words(&mut plain), ["ConnectionReset"]);
         // The backends have been idle for as long; what is lost with one would be an error here.
         assert_eq!(interactive.value("SELECT @@wait_timeout"), "600");
@@ -79,14 +79,14 @@ fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobod
 fn a_client_that_only_pings_is_not_idle() {
     let (_, way) = or_return!(shared(2));
     let mut pings = login(&way, &app());
-    pings.must("SET wait_timeout = 1");
+    pings.must("SET wait_timeout = 3");
     let mut idle = login(&way, &app());
-    idle.must("SET wait_timeout = 3");
+    idle.must("SET wait_timeout = 6");
     let idles = std::thread::spawn(move || last_words(&mut idle));
     while !idles.is_finished() {
         pings.run(Command::Ping, b"").unwrap();
     }
-    assert_eq!(pings.value("SELECT @@wait_timeout"), "1");
+    assert_eq!(pings.value("SELECT @@wait_timeout"), "3");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_client_that_stops_amid_its_file_is_cut_off() {
     let way = through(real, 1);
     let account = app().schema("amid_file").with(cap::LOCAL_FILES);
     let mut stops = login(&way, &account);
-    stops.script("CREATE TABLE t (id INT) ENGINE=InnoDB; SET net_read_timeout = 1");
+    stops.script("CREATE TABLE t (id INT) ENGINE=InnoDB; SET net_read_timeout = 3");
     let load = b"LOAD DATA LOCAL INFILE 'anything' INTO TABLE t";
     stops.send(&[(Command::Query, load)]).unwrap();
     stops.wait().unwrap();

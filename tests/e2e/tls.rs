@@ -388,7 +388,7 @@ fn what_is_no_tls_ends_that_connection_alone() {
 fn a_handshake_that_does_not_end_is_ended_in_time() {
     let Some(real) = pooled(server) else { return };
     let under_tls = tls(real, "required");
-    let settings = format!("groups = 1\nbackends_max = 2\nlogin_ms_max = 1000\n{under_tls}");
+    let settings = format!("groups = 1\nbackends_max = 2\nlogin_ms_max = 4000\n{under_tls}");
     let pool = fresh_pool(real, &settings);
     let mut late: Vec<Raw> = (0..20).map(|_| Raw::new(&pool.address)).collect();
     for raw in &mut late {

@@ -10,7 +10,6 @@ use testkit::terminal::{InTerminal, Terminal};
 
 /// A statement of the picture that is longer than a narrow terminal is wide.
 const END: &str = "the_end_of_a_long_statement";
-const LIMIT: Duration = Duration::from_secs(40);
 /// Questions that wait without an answer.
 const QUESTIONS_MAX: usize = 64;
 

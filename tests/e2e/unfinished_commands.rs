@@ -126,7 +126,7 @@ fn the_users_limit_is_for_its_clients_alone() {
     let mut small = login(&pool.address, &account);
     assert_eq!(small.value("SELECT 'small'"), "small");
     // Its bytes may be on their way.
-    while counted(&pool) < 700_000 {}
+    wait_while(|| counted(&pool) < 700_000);
     let mut second = login(&pool.address, &account);
     second.send_raw(&part_of_query(MIB, 700_000)).unwrap();
     let failure = refused(&mut second);

@@ -6,7 +6,7 @@ use crate::world::*;
 #[test]
 fn a_set_of_the_value_that_is_there_takes_no_backend() {
     for real in pooled_servers() {
-        let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000";
+        let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 3000";
         let pool = fresh_pool(real, settings);
         let account = app().without(cap::SESSION_TRACK);
         let [mut a, mut b] = [(); 2].map(|()| login(&pool.address, &account));
@@ -32,7 +32,7 @@ fn a_set_of_the_value_that_is_there_takes_no_backend() {
 #[test]
 fn it_can_be_switched_off() {
     let Some(real) = pooled(server) else { return };
-    let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000\ndefer_begin = false";
+    let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 3000\ndefer_begin = false";
     let pool = fresh_pool(real, settings);
     let account = app().without(cap::SESSION_TRACK);
     let [mut a, mut b] = [(); 2].map(|()| login(&pool.address, &account));

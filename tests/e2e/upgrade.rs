@@ -5,7 +5,7 @@
 //! test's own, which speaks the messages of an upgrade by hand.
 
 use crate::console::{CONSOLE, admin, rows};
-use crate::on_call::{LOOKS_MAX, first_row};
+use crate::on_call::first_row;
 use crate::rules::digest_of;
 use crate::world::*;
 use handover::Record;
@@ -18,8 +18,6 @@ use testkit::oracle::{Backends, Pair, Step, Verdict, draw, ground};
 use testkit::output::Output;
 use testkit::proxy::{At, Passes, Proxy, Wrong};
 
-/// The longest that a message of a pool may take.
-const LIMIT: Duration = Duration::from_secs(20);
 /// The longest that a message may take under gdb, which reads all symbols of the program first.
 const GDB_LIMIT: Duration = Duration::from_secs(90);
 /// The version of the messages that are said by hand here.
@@ -193,11 +191,11 @@ fn rules_go_to_the_next_process_also_while_clients_do() {
         assert_eq!(client.failure("SELECT 'first'").code, 9512);
         line.pool.wait_for("event=listening").unwrap();
         old_console.must(&format!("REJECT DIGEST '{second}'"));
-        let refused = (0..LOOKS_MAX).any(|_| {
+        // Until the new process has heard of it.
+        wait_while(|| {
             let outcomes = client.query("DO 'second'").unwrap();
-            matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 9512)
+            !matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 9512)
         });
-        assert!(refused, "the new process has not heard of it");
         // With its last client the old process ends, and its console may end before it answers.
         let _ = old_console.query(&format!("KILL {id}"));
         ended(old);
@@ -1346,14 +1344,7 @@ fn stands_still(pid: u32) -> bool {
 
 /// Looks until there is something, which must come in time.
 fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let stop = std::time::Instant::now() + LIMIT;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(std::time::Instant::now() < stop, "{what} has not come");
-        std::thread::yield_now();
-    }
+    until(|| look().ok_or_else(|| format!("{what} has not come")))
 }
 
 /// Listener at the name of the first group of this process. Tests run at once, and have one name.

@@ -96,11 +96,7 @@ pub(crate) fn compare(forecast: &Forecast, limit: &str, reached: u64) {
 
 /// The names of the entries with which `onramp explain` explains a line.
 pub(crate) fn explained(line: &str) -> Vec<String> {
-    let ran = run(
-        binary(),
-        &["explain", "--json", line],
-        Duration::from_secs(60),
-    );
+    let ran = run(binary(), &["explain", "--json", line], LIMIT);
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     let names = list.as_array().unwrap().iter();
     let name = |one: &Value| one["name"].as_str().unwrap_or("-").to_owned();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(crate) use reactor::Address;
 pub(crate) use std::path::{Path, PathBuf};
-pub(crate) use std::time::Duration;
+pub(crate) use std::time::{Duration, Instant};
 pub(crate) use testkit::client::{Client, ClientError};
 pub(crate) use testkit::onramp::{Pool, Ran, free_port, run};
 pub(crate) use testkit::real::{Flavour, Real, skipped};
@@ -22,6 +22,12 @@ macro_rules! or_return {
     }};
 }
 pub(crate) use or_return;
+
+/// The longest that a program may run, or that anything is waited for: far more than any of it takes
+/// on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(180);
+/// Pause between two looks at something that tells of no change.
+const LOOKS_APART: Duration = Duration::from_millis(5);
 
 /// A caching_sha2 password that is longer than a nonce.
 pub(crate) const SHA_PASSWORD: &str = "a pass phrase that is longer than any nonce";
@@ -232,16 +238,33 @@ pub(crate) fn logs(pool: &Pool, part: &str, words: &str) {
     says(&pool.wait_for(part).unwrap(), words);
 }
 
-/// Waits for as long as this holds.
+/// Waits for as long as this holds; fails after [`LIMIT`].
+#[track_caller]
 pub(crate) fn wait_while(mut holds: impl FnMut() -> bool) {
-    while holds() {
-        std::thread::yield_now();
+    until(|| match holds() {
+        true => Err("what is waited for has not come".into()),
+        false => Ok(()),
+    });
+}
+
+/// Looks again and again until there is something; fails after [`LIMIT`] with the last reason
+/// against it.
+#[track_caller]
+pub(crate) fn until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
+    let begun = Instant::now();
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(why) => assert!(begun.elapsed() < LIMIT, "after {LIMIT:?}: {why}"),
+        }
+        // There is no event to wait for: a pool, a server or another program is asked.
+        std::thread::sleep(LOOKS_APART);
     }
 }
 
 /// Runs the program with the words of a line to its end.
 pub(crate) fn onramp(line: &str) -> Ran {
-    run(binary(), &words(line), Duration::from_secs(60))
+    run(binary(), &words(line), LIMIT)
 }
 
 /// Rows of a table that is a text: a line each, its columns apart by `=>`.

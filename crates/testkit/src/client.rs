@@ -26,7 +26,7 @@ use wire::command::Command;
 use wire::packet::{HEADER_LEN, Header};
 
 /// Nothing that the tests ask for takes longer.
-pub const ANSWER_MAX: Duration = Duration::from_secs(60);
+pub const ANSWER_MAX: Duration = Duration::from_secs(120);
 
 /// Reason for a missing answer.
 #[derive(Debug)]

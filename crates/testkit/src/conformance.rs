@@ -107,7 +107,7 @@ pub struct Row {
 }
 
 /// Logins until one has the privileges of now, a twentieth of a second each.
-const NOTICED_MAX: usize = 200;
+const NOTICED_MAX: usize = 2400;
 
 /// Time of a statement, beside the pool's own questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

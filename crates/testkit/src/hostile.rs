@@ -22,7 +22,7 @@ use wire::packet::{HEADER_LEN, Header, put_packet};
 use wire::reply::put_err;
 
 /// Far above every limit of the pools that are tested.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Most commands that were heard and nobody has asked for yet.
 const HEARD_MAX: usize = 64;

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The longest that a namespace may take to be there.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 /// Program of a namespace's first process: it ends when its input does.
 const HOLDER: &str = "ip link set lo up && echo there && read -r _";
 

@@ -13,15 +13,14 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Reports that are asked for until the pool has done with a statement.
-const REPORTS_MAX: usize = 1000;
-/// The longest a pool may take to begin to listen or to end.
-const LIMIT: Duration = Duration::from_secs(40);
-/// Interval at which a pool is asked for what it knows, and the number of times at most.
-const ASKED_EVERY: Duration = Duration::from_millis(50);
-const ASKED_MAX: u32 = 800;
+/// The longest a pool may take to begin to listen, to come to a state or to end: far more than it
+/// takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Pause between two questions to a pool for what it knows: the first, and the longest.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// Last lines of the program that a test shows when it fails.
 const LINES_SHOWN: usize = 20;
@@ -202,24 +201,31 @@ impl Pool {
     /// # Errors
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_census(&self, part: &str) -> Result<String, String> {
-        self.ask_until(Signal::USR1, "event=census", part)
+        self.ask_until(Signal::USR1, "event=census", |line| line.contains(part))
     }
 
-    /// Asks by a signal again and again, until the line with `about` that answers has `part` in it.
-    fn ask_until(&self, ask: Signal, about: &str, part: &str) -> Result<String, String> {
-        let stderr = &self.running.stderr;
-        for _ in 0..ASKED_MAX {
+    /// Asks by a signal again and again, until the line with `about` that answers is as wanted.
+    fn ask_until(
+        &self,
+        ask: Signal,
+        about: &str,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<String, String> {
+        let (stderr, begun, mut pause) = (&self.running.stderr, Instant::now(), PAUSE_MIN);
+        loop {
             let asked = stderr.count();
             signal(&self.running.child, ask);
             let line = stderr.wait_for(about, asked, LIMIT)?;
-            if line.contains(part) {
+            if is_wanted(&line) {
                 return Ok(line);
             }
+            if begun.elapsed() > LIMIT {
+                return Err(format!("after {LIMIT:?} still {line:?}: {}", self.said()));
+            }
             // What it tells changes by its clock and its threads: there is no event to wait for.
-            let (_sender, never) = std::sync::mpsc::sync_channel::<()>(0);
-            let _ = never.recv_timeout(ASKED_EVERY);
+            std::thread::sleep(pause);
+            pause = PAUSE_MAX.min(2 * pause);
         }
-        Err(format!("no {about:?} with {part:?}: {}", self.said()))
     }
 
     /// Asks it to print every client.
@@ -236,16 +242,8 @@ impl Pool {
     /// # Errors
     /// What it said instead.
     pub fn report_of(&self, client: u32) -> Result<String, String> {
-        for _ in 0..REPORTS_MAX {
-            let from = self.running.stderr.count();
-            self.ask_for_report();
-            let part = format!("client {client} account");
-            let line = self.running.stderr.wait_for(&part, from, LIMIT)?;
-            if !line.contains(" finishing ") {
-                return Ok(line);
-            }
-        }
-        Err(format!("client {client} is still finishing"))
+        let about = format!("client {client} account");
+        self.ask_until(Signal::QUIT, &about, |line| !line.contains(" finishing "))
     }
 
     /// Waits until its one group has no question of its own left: what a client's next statement
@@ -254,16 +252,9 @@ impl Pool {
     /// # Panics
     /// When the pool is gone, or never has done.
     pub fn let_finish(&self) {
-        for _ in 0..REPORTS_MAX {
-            let from = self.running.stderr.count();
-            self.ask_for_report();
-            let line = self.running.stderr.wait_for("group 0: ", from, LIMIT);
-            let line = line.unwrap_or_else(|why| panic!("{why}"));
-            if line.contains("being made ready: 0") {
-                return;
-            }
-        }
-        panic!("the pool is still asking questions of its own");
+        let has_done = |line: &str| line.contains("being made ready: 0");
+        let asked = self.ask_until(Signal::QUIT, "group 0: ", has_done);
+        asked.unwrap_or_else(|why| panic!("{why}"));
     }
 
     /// Asks for the report until it has read all code that was defined through it.
@@ -271,12 +262,9 @@ impl Pool {
     /// # Errors
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_definitions(&self) -> Result<(), String> {
-        self.ask_until(
-            Signal::QUIT,
-            "triggers and views that matter",
-            " 0 definitions",
-        )?;
-        Ok(())
+        let about = "triggers and views that matter";
+        let has_read = |line: &str| line.contains(" 0 definitions");
+        self.ask_until(Signal::QUIT, about, has_read).map(drop)
     }
 
     /// Starts `binary pool` with these arguments in the place of this one, and waits until it
