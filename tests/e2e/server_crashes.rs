@@ -142,7 +142,8 @@ fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
 #[test]
 fn a_server_that_is_away_is_waited_for_within_a_limit() {
     let mut real = or_return!(pooled(own_server));
-    let pool = fresh_pool(&real, "backends_max = 2\ngroups = 1\nwait_ms_max = 2000");
+    let bounds = "wait_ms_max = 2000\nserver_down_fail_ms = 600000";
+    let pool = fresh_pool(&real, &format!("backends_max = 2\ngroups = 1\n{bounds}"));
     let mut client = login(&pool.address, &Account::new("app", "app"));
     assert_eq!(client.value("SELECT 1"), "1");
     real.stop();
