@@ -140,11 +140,10 @@ fn shared_tls_pool(mode: &str) -> Option<(&'static Real, Pool)> {
 /// Refusal of a login in clear, in MySQL's own words.
 #[test]
 fn required_means_that_a_login_in_clear_is_refused() {
-    let (real, mysql) = or_return!(pooled(server).zip(pooled(mysql)));
-    mysql.execute(&["SET GLOBAL require_secure_transport = ON"]);
+    let strict = own(Real::start_mysql(&["--require-secure-transport=ON"]));
+    let (real, mysql) = or_return!(pooled(server).zip(strict));
     let account = app().plugin(Plugin::CachingSha2).without(cap::SSL);
     let expected = refusal(&mysql.address(), &account);
-    mysql.execute(&["SET GLOBAL require_secure_transport = OFF"]);
     assert_eq!((expected.code, &*expected.state), (3159, "HY000"));
     let socket = real.folder().join("required.sock");
     let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, "required"));

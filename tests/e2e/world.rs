@@ -23,8 +23,8 @@ macro_rules! or_return {
 }
 pub(crate) use or_return;
 
-/// The longest that a program may run, or that anything is waited for: far more than any of it takes
-/// on a busy machine.
+/// The longest that a program may run, or that anything is waited for: far more than any of it
+/// takes on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(180);
 /// Pause between two looks at something that tells of no change.
 const LOOKS_APART: Duration = Duration::from_millis(5);
