@@ -29,9 +29,9 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 3, Exactly),
-    ("methods of a type", 113, Exactly),
+    ("methods of a type", 67, Exactly),
     ("open fields of a type", 48, Exactly),
-    ("files with `impl` of a type outside of its own", 8, Exactly),
+    ("files with `impl` of a type outside of its own", 6, Exactly),
     ("functions with tuples of parameters", 116, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
@@ -56,8 +56,8 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_000, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 141_295, Loosely),
-    ("product lines of pool, session and sql", 76_476, Loosely),
+    ("product lines", 141_389, Loosely),
+    ("product lines of pool, session and sql", 76_567, Loosely),
     ("lines of end-to-end tests", 27_997, Loosely),
 ];
 

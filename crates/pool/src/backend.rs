@@ -2,9 +2,9 @@
 //!
 //! [`BackendState`] is where it stands; [`Backend::change_state`] is the one place that moves it.
 //! [`dialling`] opens it, [`replies`] reads it, and [`losses`] are its end.
-//! Commands in flight form a FIFO ([`InFlight`]), each with its owner and purpose, because the
-//! server answers in order: commands of the pool's own (restoring a session, reading back what a
-//! statement left) go in front of and behind the statement of a client.
+//! Commands in flight form a FIFO ([`Flight`]), each with its owner and purpose: commands of the
+//! pool's own (restoring a session, reading back what a statement left) go in front of and behind
+//! the statement of a client.
 //!
 //! Invariants: what stands in the FIFO has been written, or lies in `output`; `session` is what the
 //! server's session is once everything in flight has succeeded; a backend whose reply made no
@@ -16,9 +16,11 @@ pub(crate) mod binding;
 pub(crate) mod closing;
 pub(crate) mod dial;
 pub(crate) mod dialling;
+pub(crate) mod flight;
 pub(crate) mod followers;
 pub(crate) mod handshake;
 pub(crate) mod input;
+pub(crate) mod load;
 pub(crate) mod losses;
 pub(crate) mod noted;
 pub(crate) mod openings;
@@ -30,7 +32,6 @@ pub(crate) mod pools;
 pub(crate) mod recorded;
 pub(crate) mod relay;
 pub(crate) mod replies;
-pub(crate) mod reply;
 pub(crate) mod reported;
 pub(crate) mod restored;
 pub(crate) mod reuse;
@@ -39,15 +40,14 @@ pub(crate) mod session_reset;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
-use crate::backend::followers::Followers;
+use crate::backend::flight::Flight;
 use crate::backend::pools::BackendPools;
-use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use crate::client::buffers::outgoing::Outgoing;
 use crate::client::buffers::transport::Transport;
 use crate::errors::reasons::Refusal;
 use crate::group::tokens::ClientId;
-use crate::scheduler::account_slots::{Kept, OnServer};
+use crate::scheduler::account_slots::{Kept, OnServer, RunPlace};
 use crate::server::fleet::Unit;
 use crate::server::tls::BackendTls;
 use reactor::{Address, Time};
@@ -62,13 +62,11 @@ use session::statement::Explanation;
 use session::text::Text;
 use session::transaction::Transaction;
 use sql::lex::Server;
-use std::collections::{VecDeque, vec_deque};
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::attributes::Form;
 use wire::checked::CheckedReply;
 use wire::command::ReplyShape;
-use wire::packet::Malformed;
 use wire::rows::Columns;
 use wire::track::Bound;
 
@@ -77,12 +75,6 @@ pub(crate) const READ_LEN: usize = 16 * 1024;
 /// Bytes of a read while it sends more than that: a long reply costs a call for each read and
 /// write.
 pub(crate) const READ_LEN_LONG: usize = 64 * 1024;
-
-/// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
-/// of 256 bytes.
-pub(crate) const COLLECTED_MAX: usize = 16 << 20;
-/// Bytes of session changes in one reply, which may consist of many results.
-const CHANGES_MAX: usize = 16 << 20;
 
 /// State of a backend, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +90,10 @@ pub(crate) enum BackendState {
 }
 
 /// State of the server's reports on its session's statements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Reports {
     /// All of it.
+    #[default]
     Complete,
     /// Reports that may be missing, of which the texts of the client's statements say this.
     Due(Explanation),
@@ -129,9 +122,10 @@ impl Reports {
 }
 
 /// Default schema that a backend stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SchemaThere {
     /// Its client's: what it reports of it is the client's too.
+    #[default]
     Clients,
     /// Another, because the client's could not be set: what it reports of it is nobody's.
     Another,
@@ -145,15 +139,6 @@ pub(crate) struct Typed {
     pub(crate) by: Option<ClientId>,
     /// Value that decided them: [`Session::typing`].
     pub(crate) typing: Text,
-}
-
-/// Permission to pipeline behind the commands in flight on a backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pipeline {
-    /// Closed to all: nothing is in flight, or what is has not been seen to leave nothing.
-    Closed,
-    /// Those may whose statements have been seen to leave nothing, as the one in front has.
-    Open,
 }
 
 /// Part of a backend in the count of those that run statements at once.
@@ -351,6 +336,53 @@ pub(crate) struct LastClient {
     pub(crate) sent: u32,
 }
 
+/// The server's session on a backend: its state as a value, and what else stands there.
+#[derive(Debug, Default)]
+pub(crate) struct BackendSession {
+    /// Its state.
+    pub(crate) state: Rc<Session>,
+    /// The role of its login (see [`crate::pair::roles`]), if it can be given back.
+    login_role: Option<Text>,
+    /// True if the server has reported all that its statements have changed.
+    pub(crate) reports: Reports,
+    /// True if its default schema is its client's.
+    schema: SchemaThere,
+    /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
+    insert_id: Option<u64>,
+    /// Transaction state that its client has been told last.
+    bound: Bound,
+    /// The client that it served last, until another gets it.
+    last_client: Option<LastClient>,
+    /// User variables may be there that its state does not have: NULL, since no statement takes one
+    /// away.
+    leftovers: bool,
+    /// True if it has been reset since its login.
+    was_reset: bool,
+    /// The client whose conditions (warnings, errors) it may still hold.
+    pub(crate) conditions_of: Option<ClientId>,
+    /// State of its transaction.
+    pub(crate) transaction: Transaction,
+    /// The transaction that was open when it was last looked at.
+    transaction_seen: Option<OpenTransaction>,
+    /// Statements that are prepared on it.
+    pub(crate) prepared: OnBackend,
+    /// The client's statement whose cursor was opened last, and the columns of its rows.
+    cursor: Option<(u32, Columns)>,
+    /// Types of stored code that MySQL may keep there.
+    typed: Option<Typed>,
+}
+
+impl BackendSession {
+    /// A session in this state, in which nothing has run.
+    fn new(state: Rc<Session>) -> BackendSession {
+        BackendSession {
+            state,
+            insert_id: Some(0),
+            ..BackendSession::default()
+        }
+    }
+}
+
 /// One connection to the server.
 #[derive(Debug)]
 pub(crate) struct Backend<S> {
@@ -363,23 +395,14 @@ pub(crate) struct Backend<S> {
     pub pool: usize,
     /// Form of commands on it.
     form: Form,
-    /// True if it was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which
-    /// have no room for what the trackers report (`reports.rs`).
-    eofs: bool,
-    /// True if the server has reported all that its session's statements have changed.
-    pub(crate) reports: Reports,
     /// Moment at which it entered its state.
     since: Time,
     /// Moment at which it was dialled.
     born: Time,
-    /// The transaction that was open when it was last looked at.
-    transaction_seen: Option<OpenTransaction>,
     /// The login, while it lasts.
     dial: Option<Box<Dial>>,
-    /// The server session's state.
-    pub session: Rc<Session>,
-    /// The role of its login (see [`crate::pair::roles`]), if it can be given back.
-    login_role: Option<Text>,
+    pub(crate) session: BackendSession,
+    pub(crate) flight: Flight,
     /// The server's number of it.
     pub(crate) thread: u32,
     /// Units of the fleet's limits that it uses.
@@ -396,60 +419,20 @@ pub(crate) struct Backend<S> {
     is_reader: bool,
     /// Writes that its server was asked to have.
     pub(crate) catching_up: Option<Box<OwnWrites>>,
-    /// True if its default schema is its client's.
-    schema: SchemaThere,
-    /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
-    insert_id: Option<u64>,
-    /// The client that it served last, until another gets it.
-    last_client: Option<LastClient>,
-    /// User variables may be there that its session, as a value, does not have: NULL, since no
-    /// statement takes one away.
-    leftovers: bool,
-    /// True if its session has been reset since its login.
-    was_reset: bool,
-    /// The client whose conditions (warnings, errors) it may still hold.
-    pub(crate) conditions_of: Option<ClientId>,
-    /// State of its transaction.
-    pub(crate) transaction: Transaction,
-    /// Statements that are prepared on it.
-    pub(crate) prepared: OnBackend,
-    /// The client's statement whose cursor was opened last, and the columns of its rows.
-    cursor: Option<(u32, Columns)>,
-    /// Types of stored code that MySQL may keep there.
-    typed: Option<Typed>,
-    /// Outstanding replies, oldest first.
-    flight: VecDeque<InFlight>,
-    /// The commands of those that are pipelined.
-    followers: Followers,
-    /// Position of the oldest reply between two reads.
-    middle: Middle,
-    /// Transaction state that its client has been told last.
-    bound: Bound,
     /// Bytes received and not used up.
     input: Vec<u8>,
     /// Bytes to be sent at the end of the turn, or when there is room.
     output: Outgoing,
     /// True while it is on the list of those to be written to at the end of the turn.
     dirty: bool,
-    /// True if others may be pipelined behind what is in flight.
-    pipeline: Pipeline,
     /// Its client keeps it.
     kept_slot: Option<Kept>,
     /// True once it has run a statement of the client that has it.
     served: bool,
     /// True if it counts among the backends that run statements at once.
     load: Load,
-    /// Moment since which it is not read because its client has not taken the last bytes of the
-    /// reply in front.
-    held_up_since: Option<Time>,
-    /// Moment since which something has been in flight.
-    busy_since: Time,
     /// The client that has it.
     pub binding: Binding<ClientId>,
-    /// Summary of the oldest reply so far.
-    summary: ReplySummary,
-    /// The reply of a command of the pool's own, being collected.
-    collected: Vec<u8>,
     /// Bytes that it keeps of commands and replies, counted.
     kept: Charge,
 }
@@ -470,11 +453,6 @@ impl<S> Endpoint<S> {
 }
 
 impl<S> Backend<S> {
-    /// Changes that the oldest reply has reported so far.
-    pub(crate) fn reported(&self) -> &[u8] {
-        &self.summary.changes
-    }
-
     /// The client that has it; of several, the one whose reply is next.
     pub(crate) fn client(&self) -> Option<ClientId> {
         self.binding.id()
@@ -517,14 +495,11 @@ impl<S> Backend<S> {
             at,
             pool,
             form: Form::Plain,
-            eofs: false,
-            reports: Reports::Complete,
             since: now,
             born: now,
-            transaction_seen: None,
             dial: Some(Box::new(dial)),
-            session,
-            login_role: None,
+            session: BackendSession::new(session),
+            flight: Flight::new(now),
             thread: 0,
             units: Vec::new(),
             on_server: None,
@@ -533,111 +508,15 @@ impl<S> Backend<S> {
             reuse: Reuse::default(),
             is_reader: false,
             catching_up: None,
-            schema: SchemaThere::Clients,
-            insert_id: Some(0),
-            last_client: None,
-            leftovers: false,
-            was_reset: false,
-            conditions_of: None,
-            transaction: Transaction::default(),
-            prepared: OnBackend::default(),
-            cursor: None,
-            typed: None,
-            flight: VecDeque::new(),
-            followers: Followers::default(),
-            middle: Middle::default(),
-            bound: Bound::default(),
             input: Vec::new(),
             output: Outgoing::default(),
             dirty: false,
-            pipeline: Pipeline::Closed,
             kept_slot: None,
             served: false,
             load: Load::None,
-            held_up_since: None,
-            busy_since: now,
             binding: Binding::default(),
-            summary: ReplySummary::default(),
-            collected: Vec::new(),
             kept: Charge::default(),
         }
-    }
-
-    /// Adds a command to those in flight.
-    pub(crate) fn expect(&mut self, command: InFlight) {
-        self.flight.push_back(InFlight {
-            reply: command.reply.with_eofs(self.eofs),
-            ..command
-        });
-    }
-
-    /// Outstanding replies, oldest first.
-    pub(crate) fn flight(&self) -> &VecDeque<InFlight> {
-        &self.flight
-    }
-
-    /// Outstanding replies, to be changed one by one: only [`Backend::expect`] adds to them.
-    pub(crate) fn flight_mut(&mut self) -> vec_deque::IterMut<'_, InFlight> {
-        self.flight.iter_mut()
-    }
-
-    /// Takes the oldest, whose reply is complete.
-    pub(crate) fn take_answered(&mut self) -> Option<InFlight> {
-        let command = self.flight.pop_front()?;
-        self.followers.drop_oldest(command.kept);
-        if let Some(next) = self.flight.front_mut() {
-            next.reply.note_before(&command.reply);
-        }
-        Some(command)
-    }
-
-    /// Takes those from this backend who are pipelined on it, each with what becomes of its
-    /// statement, in the order in which they were sent; nobody waits for the replies any more.
-    /// `but` is none of them.
-    pub(crate) fn abort_followers(&mut self, but: Option<ClientId>) -> Vec<(ClientId, Aborted)> {
-        let begun = self.summary.len > 0 || !self.middle.at_packet_start();
-        let mut followers: Vec<(ClientId, Aborted)> = Vec::new();
-        for (place, command) in self.flight.iter_mut().enumerate() {
-            let sent = (self.followers).take_oldest(std::mem::take(&mut command.kept));
-            let Some(follower) = command.owner.take_if(|follower| Some(*follower) != but) else {
-                continue;
-            };
-            let aborted = match place == 0 && begun {
-                true => Aborted::HasBegun,
-                false if sent.is_empty() => Aborted::OwnsSession,
-                false => Aborted::RunsAgain(sent),
-            };
-            // What the pool has sent for a client goes with the client's statement.
-            match followers.iter_mut().find(|(known, _)| *known == follower) {
-                Some(known) if command.purpose == Purpose::Statement => known.1 = aborted,
-                Some(_) => {}
-                None => followers.push((follower, aborted)),
-            }
-        }
-        followers
-    }
-
-    /// Detaches a client's statement from its owner and leaves it to those pipelined with it.
-    /// `false` where it is not in flight, or its reply has begun, and ends soon.
-    pub(crate) fn leave_to_followers(&mut self, victim: ClientId, now: Time) -> bool {
-        let begun = self.summary.len > 0 || !self.middle.at_packet_start();
-        let owns = |c: &InFlight| c.owner == Some(victim) && c.purpose == Purpose::Statement;
-        let Some(place) = self.flight.iter().position(owns) else {
-            return false;
-        };
-        if place == 0 && begun {
-            return false;
-        }
-        self.flight[place].owner = None;
-        self.note_left(now);
-        true
-    }
-
-    /// True if the statement that has been answered so has changed the session that those in flight
-    /// behind it run in.
-    pub(crate) fn has_changed(&self, summary: &ReplySummary) -> bool {
-        let due = self.reports != Reports::Complete;
-        !summary.changes.is_empty() || due || self.in_transaction()
     }
 
     /// Binds it to the client whose statement is the next in flight, if somebody waits for that.
@@ -686,6 +565,24 @@ impl<S> Backend<S> {
         (self.kept_slot.is_none()).then_some(Refusal::KeptBackends { max, has_run })
     }
 
+    /// Begins a checkout, with a place among what runs on its server; returns the client that it
+    /// served last.
+    pub(crate) fn begin_checkout(&mut self, running: RunPlace) -> Option<LastClient> {
+        self.running = running;
+        self.served = false;
+        self.session.last_client.take()
+    }
+
+    /// Notes that it has run a statement of the client that has it.
+    pub(crate) fn note_served(&mut self) {
+        self.served = true;
+    }
+
+    /// True if it has run a statement of the client that has it.
+    pub(crate) fn has_served(&self) -> bool {
+        self.served
+    }
+
     /// Facts that a restoring command needs of it.
     pub(crate) fn on(&self, server: Server) -> On {
         On {
@@ -695,97 +592,21 @@ impl<S> Backend<S> {
         }
     }
 
-    /// Notes which replies in flight nobody waits for any more.
-    pub(crate) fn note_left(&mut self, now: Time) {
-        let mut len = self.summary.len;
-        for command in &mut self.flight {
-            if command.owner.is_none() {
-                command.left.get_or_insert(Left { at: now, len });
-            }
-            // Only the first in flight has been answered in part.
-            len = 0;
-        }
-    }
-
-    /// True if the server holds a transaction open, or one is announced (`SET TRANSACTION`) or
-    /// begun by a savepoint.
-    pub(crate) fn in_transaction(&self) -> bool {
-        self.transaction.is_open()
-    }
-
-    /// Notes that a transaction is open, if one is: since this moment, unless it was seen before.
-    pub(crate) fn see_transaction(&mut self, since: Time) -> Option<&mut OpenTransaction> {
-        let number = self.transaction.number();
-        let fresh = OpenTransaction {
-            number,
-            since,
-            statements: 0,
-        };
-        let seen = self.transaction_seen.filter(|seen| seen.number == number);
-        self.transaction_seen = self.in_transaction().then_some(seen.unwrap_or(fresh));
-        self.transaction_seen.as_mut()
-    }
-
     /// True if others may be pipelined behind what is in flight. Behind the last client of a
     /// backend nobody may: it would not come to its end.
     pub(crate) fn takes_followers(&self) -> bool {
-        self.pipeline == Pipeline::Open && self.reuse.is_for_others()
+        self.flight.takes_followers() && self.reuse.is_for_others()
     }
 
     /// Counts what it keeps of commands and replies.
     pub(crate) fn count_kept(&mut self, in_transit: &Meter) {
-        let reply = self.collected.capacity() + self.summary.changes.capacity();
-        let followers = self.followers.capacity();
-        let kept = reply + followers + self.output.capacity();
+        let kept = self.flight.capacity() + self.output.capacity();
         self.kept.set(in_transit, kept);
-    }
-
-    /// A reply to a command of the pool's own, and what is kept of any, have their bounds, whatever
-    /// the server sends. `relayed`: the reply goes to a client.
-    pub(crate) fn check_lengths(&self, relayed: bool) -> Result<(), Malformed> {
-        let (answer, changes) = (self.summary.len, self.summary.changes.len());
-        let too_long = |what, len| Err(Malformed { what, at: 0, len });
-        if !relayed && answer > COLLECTED_MAX {
-            return too_long(
-                "an answer of at most 16 MiB to the pool's own question",
-                answer,
-            );
-        }
-        if changes > CHANGES_MAX {
-            return too_long("at most 16 MiB of session changes in one reply", changes);
-        }
-        Ok(())
     }
 
     /// Bytes that the server has not taken yet.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len()
-    }
-
-    /// Notes the session whose types stored code may get from now on. Types that it gets where the
-    /// session has set nothing are everybody's, and not noted.
-    pub(crate) fn note_typing(&mut self, by: ClientId, session: &Session) {
-        let Some(typing) = session.typing() else {
-            return;
-        };
-        let same = |typed: &Typed| typed.by == Some(by) && *typed.typing == *typing;
-        if !self.typed.as_ref().is_some_and(same) {
-            let typing = typing.into();
-            let by = Some(by);
-            self.typed = Some(Typed { by, typing });
-        }
-    }
-
-    /// True if stored code may have types there of this client's session.
-    pub(crate) fn has_types_of(&self, client: ClientId) -> bool {
-        (self.typed.as_ref()).is_some_and(|typed| typed.by == Some(client))
-    }
-
-    /// Marks the types as nobody's, the session that has set them having started over.
-    pub(crate) fn invalidate_types(&mut self) {
-        if let Some(typed) = &mut self.typed {
-            typed.by = None;
-        }
     }
 }
 
@@ -795,11 +616,6 @@ impl Backend<()> {
     pub(crate) fn of_tests(now: Time, session: Rc<Session>) -> Backend<()> {
         let at = Arc::new(Address::Unix("/s".into()));
         Backend::dialling(Endpoint::new((), at, 0), now, session, None)
-    }
-
-    /// Puts a reply in place of the oldest one so far.
-    pub(crate) fn hear(&mut self, reply: ReplySummary) {
-        self.summary = reply;
     }
 }
 
@@ -843,46 +659,12 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_left_to_followers_until_its_reply_has_begun() {
-        let mut backend = backend();
-        let keys = [1, 2].map(|number| ClientId::from_parts(number, 0));
-        for key in keys {
-            let shape = ReplyShape::Results;
-            backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));
-        }
-        backend.summary.len = 1;
-        assert!(
-            !backend.leave_to_followers(keys[0], Time(2)),
-            "it has begun"
-        );
-        assert!(backend.leave_to_followers(keys[1], Time(2)));
-        assert!(!backend.leave_to_followers(keys[1], Time(2)), "it has gone");
-        let owners: Vec<_> = backend.flight().iter().map(|c| c.owner).collect();
-        assert_eq!(owners, [Some(keys[0]), None]);
-        assert!(backend.flight()[1].left.is_some());
-    }
-
-    #[test]
-    fn what_is_kept_of_a_reply_has_its_bounds() {
-        let mut backend = backend();
-        backend.summary.len = COLLECTED_MAX;
-        assert!(backend.check_lengths(false).is_ok());
-        backend.summary.len += 1;
-        assert!(backend.check_lengths(false).is_err());
-        assert!(backend.check_lengths(true).is_ok(), "it is not kept");
-        backend.summary.changes = vec![0; CHANGES_MAX];
-        assert!(backend.check_lengths(true).is_ok());
-        backend.summary.changes.push(0);
-        assert!(backend.check_lengths(true).is_err());
-    }
-
-    #[test]
     fn what_is_kept_is_counted_and_given_back() {
         let (meter, mut backend) = (Meter::default(), backend());
-        backend.collected = Vec::with_capacity(100);
+        backend.flight.collect(&[0; 100]);
         backend.count_kept(&meter);
         assert!(meter.bytes() >= 100);
-        backend.collected = Vec::new();
+        backend.flight.take_reply(Time(2));
         backend.count_kept(&meter);
         assert_eq!(meter.bytes(), 0);
     }

@@ -82,7 +82,7 @@ fn prefetch_client<S>(token: Token, clients: &Clients<S>, backends: &Slots<Backe
         CLIENT => Some(token.key().into()),
         BACKEND => {
             let backend = backends.get(token.key().into());
-            backend.and_then(|backend| backend.flight().front()?.owner)
+            backend.and_then(|backend| backend.flight.front()?.owner)
         }
         _ => None,
     };

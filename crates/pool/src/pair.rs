@@ -99,7 +99,10 @@ impl<S> Pair<'_, S> {
 
     /// Changes both sessions alike, which may differ by what the client's alone has been told.
     fn change_both(&mut self, mut change: impl FnMut(&mut Session)) {
-        for session in [&mut self.client.session.state, &mut self.backend.session] {
+        for session in [
+            &mut self.client.session.state,
+            &mut self.backend.session.state,
+        ] {
             let mut changed = (**session).clone();
             change(&mut changed);
             *session = self.context.sessions.intern(changed);

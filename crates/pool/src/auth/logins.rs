@@ -82,7 +82,7 @@ pub(crate) fn open_on<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: B
     };
     let mut out = std::mem::take(&mut parts.work.lent.out);
     out.clear();
-    let mut from = (*backend.session).clone();
+    let mut from = (*backend.session.state).clone();
     if from.role != client.session.state.role {
         // A schema that is open to the one need not be to the other.
         from.schema = None;
@@ -90,7 +90,7 @@ pub(crate) fn open_on<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: B
     let (to, sent) = client.session.state.without_schema_as_sent(&from);
     let on = backend.on(parts.shared.server.flavour);
     let mut commands = 0;
-    if let Some(sql) = switch(&from, &to, backend.login_role()) {
+    if let Some(sql) = switch(&from, &to, backend.session.login_role()) {
         put_query(&mut out, backend.form(), &sql);
         commands += 1;
     }
@@ -100,13 +100,12 @@ pub(crate) fn open_on<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: B
         put_command(&mut out, Command::InitDb, schema);
         commands += 1;
     }
-    backend.note_leftovers(client.session.state.user_variables());
-    backend.session = client.session.state.clone();
+    backend.session.enter(client.session.state.clone());
     backend.note_role();
     for i in 1..=commands {
         let purpose = ForSession::Restore(i == commands);
         let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
-        backend.expect(command);
+        backend.flight.expect(command);
     }
     let moved = parts.clients.enter(key, ClientState::Restoring, now);
     if moved && commands > 0 {

@@ -9,7 +9,7 @@
 //! A statement that has not begun to send rows is left alone: an UPDATE is carried out whether or
 //! not its client is there to hear of it.
 //!
-//! Replies to the pool's own questions are kept, up to [`crate::backend::COLLECTED_MAX`].
+//! Replies to the pool's own questions are kept, up to [`crate::backend::flight::COLLECTED_MAX`].
 //!
 //! Invariant: no length that a server alone decides is kept in memory.
 

@@ -47,22 +47,22 @@ pub(crate) fn abort_followers<N: Net>(
     let Some(backend) = parts.backends.get_mut(backend_id) else {
         return;
     };
-    backend.close_pipeline();
+    backend.flight.close_pipeline();
     if owner.is_some() {
         // What their statements do to the session, which was not theirs, is not known.
         backend.reuse.end_with_client();
     }
     let changed = Loss {
-        in_transaction: backend.in_transaction(),
-        doubt: backend.transaction.doubt(),
-        hides_changes: (backend.reports).hides_changes(backend.in_transaction()),
+        in_transaction: backend.session.in_transaction(),
+        doubt: backend.session.transaction.doubt(),
+        hides_changes: (backend.session.reports).hides_changes(backend.session.in_transaction()),
         ..CHANGED
     };
     let keeper = backend.client().filter(|_| owner.is_none());
-    let followers = backend.abort_followers(owner);
+    let followers = backend.flight.abort_followers(owner);
     let keeper = keeper.filter(|keeper| followers.iter().all(|(follower, _)| follower != keeper));
     let now = parts.net.now();
-    backend.note_left(now);
+    backend.flight.note_left(now);
     backend.binding.hand_over(owner);
     for (follower, aborted) in followers {
         match aborted {

@@ -57,6 +57,13 @@ impl Followers {
 }
 
 #[cfg(test)]
+impl Followers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::backend::{Aborted, Backend, ForBackend, InFlight, Purpose};
@@ -75,9 +82,9 @@ mod tests {
     }
 
     fn sends(backend: &mut Backend<()>, owner: ClientId, command: &[u8]) {
-        let kept = backend.followers.keep(command);
+        let kept = backend.flight.keep_for_followers(command);
         let statement = InFlight::own(Some(owner), Purpose::Statement, ReplyShape::Results);
-        backend.expect(InFlight { kept, ..statement });
+        backend.flight.expect(InFlight { kept, ..statement });
     }
 
     #[test]
@@ -87,18 +94,20 @@ mod tests {
         for (owner, command) in [(1, b"first"), (2, b"secnd"), (3, b"third")] {
             sends(&mut backend, keys[owner], command);
         }
-        backend.take_answered().unwrap();
-        backend.take_answered().unwrap();
-        let followers = backend.abort_followers(Some(keys[0]));
+        backend.flight.take_answered().unwrap();
+        backend.flight.take_answered().unwrap();
+        let followers = backend.flight.abort_followers(Some(keys[0]));
         let expected = [(keys[2], b"secnd"), (keys[3], b"third")];
         assert_eq!(
             followers,
             expected.map(|(key, text)| (key, Aborted::RunsAgain(text.to_vec())))
         );
-        assert!(backend.followers.0.is_empty() && backend.abort_followers(None).is_empty());
-        assert_eq!(backend.flight().len(), 2, "the replies are still to come");
-        assert!(backend.flight().iter().all(|c| c.owner.is_none()));
-        backend.take_answered().unwrap();
+        assert!(
+            backend.flight.keeps_no_command() && backend.flight.abort_followers(None).is_empty()
+        );
+        assert_eq!(backend.flight.len(), 2, "the replies are still to come");
+        assert!(backend.flight.iter().all(|c| c.owner.is_none()));
+        backend.flight.take_answered().unwrap();
     }
 
     #[test]
@@ -106,8 +115,8 @@ mod tests {
         let (mut backend, keys) = (backend(), keys());
         sends(&mut backend, keys[0], b"begun");
         sends(&mut backend, keys[1], b"behind");
-        backend.summary.len = 1;
-        let followers = backend.abort_followers(None);
+        backend.flight.summary_mut().len = 1;
+        let followers = backend.flight.abort_followers(None);
         let behind = Aborted::RunsAgain(b"behind".to_vec());
         assert_eq!(followers, [(keys[0], Aborted::HasBegun), (keys[1], behind)]);
     }
@@ -117,11 +126,11 @@ mod tests {
         let (mut backend, keys) = (backend(), keys());
         sends(&mut backend, keys[0], b"");
         let own = InFlight::own(Some(keys[1]), ForBackend::Clearing, ReplyShape::Results);
-        backend.expect(own);
+        backend.flight.expect(own);
         sends(&mut backend, keys[1], b"statement");
-        backend.take_answered().unwrap();
+        backend.flight.take_answered().unwrap();
         let again = Aborted::RunsAgain(b"statement".to_vec());
-        assert_eq!(backend.abort_followers(None), [(keys[1], again)]);
+        assert_eq!(backend.flight.abort_followers(None), [(keys[1], again)]);
     }
 
     #[test]
@@ -129,8 +138,8 @@ mod tests {
         let (mut backend, keys) = (backend(), keys());
         sends(&mut backend, keys[0], b"rides");
         sends(&mut backend, keys[1], b"");
-        backend.take_answered().unwrap();
-        let followers = backend.abort_followers(None);
+        backend.flight.take_answered().unwrap();
+        let followers = backend.flight.abort_followers(None);
         assert_eq!(followers, [(keys[1], Aborted::OwnsSession)]);
     }
 

@@ -80,7 +80,8 @@ impl<N: Net> FromBackend<'_, N> {
             }
             *self.handshakes_left -= 1;
         }
-        let (share, len) = match backend.summary.len >= self.shared.lengths.long_reply {
+        let (share, len) = match backend.flight.reply_so_far().len >= self.shared.lengths.long_reply
+        {
             true => (READ_LEN_LONG, READ_LEN_LONG),
             false => (READ_TURN_BYTES, READ_LEN),
         };
@@ -138,7 +139,7 @@ impl<N: Net> FromBackend<'_, N> {
         if !(self.slow_readers).may_read(backend, self.clients, self.shared, now) {
             return self.slow_readers.note_held_up(key, backend, now);
         }
-        match backend.summary.len >= self.shared.lengths.long_reply {
+        match backend.flight.reply_so_far().len >= self.shared.lengths.long_reply {
             true => self.bulk.push(Piece::Reply(key)),
             false => self.bulk.read_at_once(key),
         }
@@ -186,7 +187,7 @@ mod tests {
                 assert!(backend.change_state(state, NOW));
             }
             let shape = ReplyShape::Results;
-            backend.expect(InFlight::own(Some(owner), Purpose::Statement, shape));
+            (backend.flight).expect(InFlight::own(Some(owner), Purpose::Statement, shape));
             let key = backends.insert(backend);
             let client = clients.get_mut(owner).unwrap();
             assert!(client.change_state(ClientState::Idle, NOW));
@@ -273,7 +274,7 @@ mod tests {
         assert_eq!(bench.net.incoming.len(), 4, "it lies in the socket");
         bench.from().put_off(key);
         let backend = bench.backends.get(key).unwrap();
-        assert!(backend.held_up_since.is_some());
+        assert!(backend.flight.held_up_since().is_some());
         assert!(bench.bulk.pop().is_none() && !bench.bulk.turns_at_once());
     }
 
@@ -285,7 +286,8 @@ mod tests {
         assert!(bench.bulk.turns_at_once());
         let (mut bench, _, key) = Bench::new();
         let long = bench.shared.lengths.long_reply;
-        bench.backends.get_mut(key).unwrap().summary.len = long;
+        let backend = bench.backends.get_mut(key).unwrap();
+        backend.flight.summary_mut().len = long;
         let pace = bench.from().pace(key).unwrap();
         assert_eq!((pace.share, pace.len), (READ_LEN_LONG, READ_LEN_LONG));
         bench.from().put_off(key);

@@ -64,7 +64,9 @@ pub(crate) fn restore_failed<N: Net>(
     (code, text): (u16, &str),
 ) {
     let backend = parts.backends.get(backend_id);
-    let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.has_served()));
+    let (keeps, served) = backend.map_or((false, false), |b| {
+        (b.session.in_transaction(), b.has_served())
+    });
     if backend.is_some_and(|backend| backend.is_reader()) && !keeps {
         // The writer may have what it lacks still: a schema, a privilege.
         return leaving_readers::leave_behind(parts, owner, backend_id);
@@ -147,12 +149,12 @@ pub(crate) fn lose_as<N: Net>(
     parts.observed.counts.backends_lost += 1;
     parts.server_side.epoch += 1;
     let (thread, now, is_reader) = (backend.thread, parts.net.now(), backend.is_reader());
-    let in_transaction = backend.in_transaction();
-    let doubt = backend.transaction.doubt();
+    let in_transaction = backend.session.in_transaction();
+    let doubt = backend.session.transaction.doubt();
     let pool = backend.pool;
     let is_statement =
         |command: &InFlight| command.purpose == Purpose::Statement && command.owner.is_some();
-    let is_running = backend.flight().iter().any(is_statement);
+    let is_running = backend.flight.iter().any(is_statement);
     if !is_reader || is_running {
         parts.shared.doubt_writer();
     }
@@ -161,19 +163,19 @@ pub(crate) fn lose_as<N: Net>(
         in_transaction,
         doubt,
         served: backend.has_served(),
-        hides_changes: backend.reports.hides_changes(in_transaction),
-        amid_packet: !backend.is_at_packet_start(),
+        hides_changes: backend.session.reports.hides_changes(in_transaction),
+        amid_packet: !backend.flight.is_at_packet_start(),
         cause,
     };
     let tried =
         |command: &&InFlight| matches!(command.purpose, Purpose::Session(ForSession::Joined(_)));
-    let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
+    let may_run = backend.flight.iter().find(tried).and_then(|c| c.owner);
     let asked = |command: &&InFlight| command.purpose == ForSession::Warnings.into();
-    let unread = backend.flight().iter().find(asked).and_then(|c| c.owner);
-    let mut owners: Vec<ClientId> = backend.flight().iter().filter_map(|c| c.owner).collect();
+    let unread = backend.flight.iter().find(asked).and_then(|c| c.owner);
+    let mut owners: Vec<ClientId> = backend.flight.iter().filter_map(|c| c.owner).collect();
     owners.dedup();
     // It is checked out only until something of an earlier client is read back.
-    let lent = owners.is_empty() && backend.reports == Reports::Complete;
+    let lent = owners.is_empty() && backend.session.reports == Reports::Complete;
     owners.extend((backend.client()).filter(|backend_id| !owners.contains(backend_id)));
     let mut identity = (owners.first()).and_then(|owner| parts.survey().identity(*owner));
     if let Some(identity) = &mut identity {

@@ -70,7 +70,7 @@ impl<S> Openings<'_, S> {
         }
         for fresh in [false, true] {
             let command = InFlight::own(None, ForBackend::Prepare(fresh), ReplyShape::Results);
-            backend.expect(command);
+            backend.flight.expect(command);
         }
         let mut out = Vec::new();
         let mut more = witness_questions(&backend.units);
@@ -130,7 +130,7 @@ impl<S> Openings<'_, S> {
             return Opened::Failed(other_account(&account, &current), DialEnd::Account);
         }
         let values = more.next();
-        if backend.session.defaults != *self.defaults {
+        if backend.session.state.defaults != *self.defaults {
             return Opened::Outdated;
         }
         let pool = &mut self.pools.pools[backend.pool];
@@ -151,9 +151,9 @@ impl<S> Openings<'_, S> {
             pool.note_begins(&mut session, values.as_ref(), server);
         }
         fresh.note_autocommit(&mut session);
-        backend.session = self.sessions.intern(session);
-        backend.session.accepted.note(backend.epoch);
-        backend.login_role.clone_from(&role);
+        backend.session.state = self.sessions.intern(session);
+        backend.session.state.accepted.note(backend.epoch);
+        backend.session.login_role.clone_from(&role);
         pool.login_has_role = Some(role.as_deref() != Some(NONE));
         if !backend.change_state(BackendState::Idle, self.now) {
             return Opened::Astray;
@@ -340,7 +340,7 @@ mod tests {
         assert!(String::from_utf8_lossy(&out).contains("@@character_set_client"));
         let backend = bench.backends.get(key).unwrap();
         assert_eq!(backend.state(), BackendState::Preparing);
-        assert_eq!(backend.flight().len(), 2);
+        assert_eq!(backend.flight.len(), 2);
         let summary = ReplySummary::default();
         let first = bench.openings().answered(key, false, &summary, b"");
         assert_eq!(first, Opened::Waits);
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(bench.answers(&row), Opened::Idle);
         let backend = bench.backends.get(key).unwrap();
         assert_eq!(backend.state(), BackendState::Idle);
-        let charset = backend.session.variable(b"character_set_client");
+        let charset = backend.session.state.variable(b"character_set_client");
         assert_eq!(charset, Some(&b"latin1"[..]));
         assert_eq!(bench.pools.pools[0].dialling, 0);
     }
@@ -371,7 +371,7 @@ mod tests {
             let row = [&charsets[..], &[value, "NONE"]].concat();
             assert_eq!(bench.answers(&row), Opened::Idle);
             let backend = bench.backends.get(key).unwrap();
-            assert_eq!(backend.session.commits(), commits);
+            assert_eq!(backend.session.state.commits(), commits);
         }
     }
 

@@ -33,17 +33,6 @@ impl<S> Backend<S> {
         self.form
     }
 
-    /// True if its result sets end in EOF packets, which have no room for what the trackers report:
-    /// it was dialled without CLIENT_DEPRECATE_EOF ([`crate::pair::reports`]).
-    pub(crate) fn sends_eofs(&self) -> bool {
-        self.eofs
-    }
-
-    /// The role of its login (see [`crate::pair::roles`]), if it can be given back.
-    pub(crate) fn login_role(&self) -> Option<&[u8]> {
-        self.login_role.as_deref()
-    }
-
     /// Puts a PROXY header in front of its login; `epoch` is the group's at its dial.
     pub(crate) fn begin_dial(&mut self, header: Vec<u8>, epoch: u64) {
         self.dial = self.dial.take().map(|dial| Box::new(dial.behind(header)));
@@ -52,7 +41,8 @@ impl<S> Backend<S> {
 
     /// Takes over how clients of this kind are spoken for.
     pub(crate) fn take_kind(&mut self, kind: &PoolKey) {
-        (self.form, self.eofs) = (kind.form(), kind.sends_eofs());
+        self.form = kind.form();
+        self.flight.set_eofs(kind.sends_eofs());
         self.is_reader = kind.reader.is_some();
     }
 
@@ -72,10 +62,6 @@ impl<S> Backend<S> {
 impl<S> Backend<S> {
     pub(crate) fn set_since(&mut self, since: Time) {
         self.since = since;
-    }
-
-    pub(crate) fn send_eofs(&mut self) {
-        self.eofs = true;
     }
 
     pub(crate) fn end_dial(&mut self) {

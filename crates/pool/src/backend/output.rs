@@ -256,7 +256,7 @@ mod tests {
         let (mut bench, key) = Bench::new();
         let backend = bench.backends.get_mut(key).unwrap();
         let own = InFlight::own(None, ForSession::Warnings, ReplyShape::Results);
-        backend.expect(own);
+        backend.flight.expect(own);
         bench.to().ask(key, b"six");
         assert_eq!(bench.backends.get(key).unwrap().load, Load::Counted);
         assert_eq!(bench.dirty, [key]);

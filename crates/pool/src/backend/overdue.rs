@@ -114,8 +114,9 @@ impl<S> Backend<S> {
 
     /// True if what the pool itself has asked is not answered in time.
     fn is_unanswered(&self, max: Duration, now: Time) -> bool {
-        let asks = self.flight().front().is_some_and(|command| {
-            !command.purpose.may_take_long() && now.since(command.sent.max(self.busy_since)) > max
+        let asks = self.flight.front().is_some_and(|command| {
+            !command.purpose.may_take_long()
+                && now.since(command.sent.max(self.flight.busy_since())) > max
         });
         asks && self.state() == BackendState::CheckedOut
     }
@@ -123,12 +124,13 @@ impl<S> Backend<S> {
     /// True if enough of a reply that nobody waits for has been read. Where a client keeps its
     /// session on the backend, such a reply in front of its own is read to its end.
     pub(crate) fn is_read_in_vain(&self, now: Time) -> bool {
-        let left = self.flight().front().and_then(|command| command.left);
-        let sends_rows = self.summary.columns.is_some();
+        let left = self.flight.front().and_then(|command| command.left);
+        let reply = self.flight.reply_so_far();
+        let sends_rows = reply.columns.is_some();
         left.is_some_and(|left| {
             sends_rows
                 && self.client().is_none()
-                && (self.summary.len.saturating_sub(left.len) > UNREAD_BYTES_MAX
+                && (reply.len.saturating_sub(left.len) > UNREAD_BYTES_MAX
                     || now.since(left.at) > UNREAD_MAX)
         })
     }
@@ -139,7 +141,7 @@ impl<S> Backend<S> {
         if idle < ALIVE {
             return true;
         }
-        let max = timeouts.wait_of(&self.session, capabilities);
+        let max = timeouts.wait_of(&self.session.state, capabilities);
         idle < max - (max / 2).min(MARGIN_MAX)
     }
 }

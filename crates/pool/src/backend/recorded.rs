@@ -11,8 +11,8 @@
 //! Invariants: what is not carried is what it is on every backend at rest; a record that cannot be
 //! read whole makes no backend.
 
-use super::{Backend, BackendState, Endpoint, Load, OpenTransaction, Reports, SchemaThere};
-use crate::backend::relay::Middle;
+use super::SchemaThere;
+use super::{Backend, BackendSession, BackendState, Endpoint, Load, OpenTransaction, Reports};
 use crate::backend::reuse::Reuse;
 use crate::group::tokens::ClientId;
 use crate::scheduler::account_slots::Kept;
@@ -48,17 +48,16 @@ impl<S> Backend<S> {
     /// True if it can go to another process together with this client, which has it.
     pub(crate) fn goes_with(&self, client: ClientId) -> bool {
         let is_plain = !self.transport.is_tls() && self.transport.compression().is_none();
-        let is_quiet = self.flight.is_empty()
+        let is_quiet = self.flight.is_at_rest()
             && self.input.is_empty()
             && self.output.is_empty()
             && !self.dirty
-            && self.middle == Middle::default()
-            && self.prepared.preparing.is_none()
+            && self.session.prepared.preparing.is_none()
             && self.load == Load::None;
-        let is_known = self.reports == Reports::Complete
+        let is_known = self.session.reports == Reports::Complete
             && !self.reuse.is_frozen()
-            && self.schema == SchemaThere::Clients
-            && self.conditions_of.is_none_or(|of| of == client);
+            && self.session.schema == SchemaThere::Clients
+            && self.session.conditions_of.is_none_or(|of| of == client);
         self.state == BackendState::CheckedOut
             && self.binding.id() == Some(client)
             && is_plain
@@ -75,56 +74,51 @@ impl<S> Backend<S> {
             at,
             pool: _,
             form: _,
-            eofs: _,
-            reports: _,
             since: _,
             born,
-            transaction_seen,
             dial: _,
             session,
-            login_role,
-            thread,
-            epoch: _,
-            reuse: _,
-            schema: _,
-            insert_id,
-            last_client: _,
-            leftovers,
-            conditions_of,
-            transaction,
-            prepared,
-            cursor: _,
             flight: _,
-            followers: _,
-            middle: _,
-            bound,
-            input: _,
-            output: _,
-            dirty: _,
-            pipeline: _,
-            served,
-            load: _,
-            held_up_since: _,
-            busy_since: _,
-            binding: _,
-            summary: _,
-            collected: _,
-            kept: _,
-            typed: _,
-            was_reset: _,
-            kept_slot: _,
+            thread,
             units: _,
             on_server: _,
             running: _,
+            epoch: _,
+            reuse: _,
             // One on a reader is taken by no other process.
             is_reader: _,
             catching_up: _,
+            input: _,
+            output: _,
+            dirty: _,
+            kept_slot: _,
+            served,
+            load: _,
+            binding: _,
+            kept: _,
         } = self;
+        let BackendSession {
+            state,
+            login_role,
+            reports: _,
+            schema: _,
+            insert_id,
+            bound,
+            last_client: _,
+            leftovers,
+            was_reset: _,
+            conditions_of,
+            transaction,
+            transaction_seen,
+            prepared,
+            cursor: _,
+            typed: _,
+        } = session;
         BackendRecord {
             at: at.to_string(),
             age: now.since(*born),
             transaction_age: transaction_seen.map(|seen| now.since(seen.since)),
-            session: SessionRecord::from(&**session),
+            session: SessionRecord::from(&**state),
             login_role: login_role.clone(),
             thread: *thread,
             insert_id: *insert_id,
@@ -147,28 +141,32 @@ impl<S> Backend<S> {
         now: Time,
         session: std::rc::Rc<Session>,
     ) -> Backend<S> {
+        let begun = Backend::dialling(from, now, session, None);
         Backend {
             state: BackendState::CheckedOut,
             born: now.ago(record.age),
-            transaction_seen: record.transaction_age.map(|age| OpenTransaction {
-                number: record.transaction.number(),
-                since: now.ago(age),
-                statements: 0,
-            }),
             dial: None,
-            login_role: record.login_role.clone(),
+            session: BackendSession {
+                transaction_seen: record.transaction_age.map(|age| OpenTransaction {
+                    number: record.transaction.number(),
+                    since: now.ago(age),
+                    statements: 0,
+                }),
+                login_role: record.login_role.clone(),
+                insert_id: record.insert_id,
+                leftovers: record.leftovers,
+                conditions_of: record.has_conditions.then_some(of),
+                transaction: record.transaction,
+                bound: record.bound,
+                ..begun.session
+            },
             thread: record.thread,
             // It serves its client, and nobody after it.
             reuse: Reuse::ItsClient,
-            insert_id: record.insert_id,
-            leftovers: record.leftovers,
-            conditions_of: record.has_conditions.then_some(of),
-            transaction: record.transaction,
-            bound: record.bound,
             // The process that let it be kept has counted it.
             kept_slot: Some(Kept::default()),
             served: record.served,
-            ..Backend::dialling(from, now, session, None)
+            ..begun
         }
     }
 }

@@ -44,9 +44,9 @@ use wire::reply::{ERR, ErrPacket};
 /// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's
 /// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
 fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {
-    backend.reply_so_far().len == 0
+    backend.flight.reply_so_far().len == 0
         && command.reply.reply().is_at_start()
-        && backend.is_at_packet_start()
+        && backend.flight.is_at_packet_start()
         && Header::read(input).is_some_and(|header| header.seq == 0)
 }
 
@@ -254,7 +254,7 @@ pub(crate) fn digest_reply<N: Net>(
         login_step(parts, backend_id, step);
         return used;
     }
-    let oldest = backend.flight().front();
+    let oldest = backend.flight.front();
     let is_awaited = oldest.is_some();
     let Some(&command) = oldest.filter(|command| !is_unasked(backend, command, input)) else {
         // A server speaks unasked only to say why it is about to close.
@@ -293,13 +293,13 @@ pub(crate) fn digest_reply<N: Net>(
     };
     let fed = passing.pass_on(command.reply, input, &mut out);
     if command.purpose.is_collected() {
-        backend.collect(&out);
+        backend.flight.collect(&out);
     }
-    let lengths = backend.check_lengths(is_relayed);
+    let lengths = backend.flight.check_lengths(is_relayed);
     if let Some(owner) = owner {
         // Whoever hears of a write has to find it, on any connection.
-        if parts.shared.cluster.is_some() && !backend.reported().is_empty() {
-            let changes = backend.reported().to_vec();
+        if parts.shared.cluster.is_some() && !backend.flight.reported().is_empty() {
+            let changes = backend.flight.reported().to_vec();
             parts.readers().note_writes(owner, &changes);
         }
         parts.client_writer().send(owner, &out);
@@ -322,9 +322,7 @@ pub(crate) fn digest_reply<N: Net>(
         }
     };
     if let Some(backend) = parts.backends.get_mut(backend_id) {
-        answered
-            .into_iter()
-            .for_each(|it| backend.give_room_back(it));
+        (answered.into_iter()).for_each(|it| backend.flight.give_room_back(it));
         backend.count_kept(&parts.client_side.retained.in_transit);
         if backend.is_read_in_vain(parts.net.now()) {
             abandoned::abandon(parts, backend_id, None);
@@ -375,40 +373,41 @@ pub(crate) fn finish<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) -> Opt
         losses::lose(parts, backend_id, why);
         return None;
     }
-    let command = backend.take_answered()?;
+    let command = backend.flight.take_answered()?;
     // The next reply may be here already, and its client was last looked at when it sent its
     // statement.
-    if let Some(next) = backend.flight().front().and_then(|next| next.owner) {
+    if let Some(next) = backend.flight.front().and_then(|next| next.owner) {
         parts.clients.prefetch(next);
     }
-    if let Some(status) = backend.reply_so_far().status {
-        backend.transaction.note_status(status);
+    if let Some(status) = backend.flight.reply_so_far().status {
+        backend.session.transaction.note_status(status);
     }
     if command.purpose == ForSession::Begin.into() {
-        backend.transaction.note_begin_answered();
+        backend.session.transaction.note_begin_answered();
     }
-    let (mut summary, collected) = backend.take_reply(parts.net.now());
+    let (mut summary, collected) = backend.flight.take_reply(parts.net.now());
     if command.purpose == Purpose::Statement && summary.len < parts.shared.lengths.long_reply {
         parts.work.bulk.note_others(parts.net.now());
     }
-    summary.due = backend.reports.due();
-    if backend.flight().is_empty() {
-        backend.close_pipeline();
+    summary.due = backend.session.reports.due();
+    if backend.flight.is_empty() {
+        backend.flight.close_pipeline();
         let wanting = parts.server_side.running.ends(backend);
         parts.work.turn_output.wake(wanting.into_iter());
     }
     let client = command.owner.and_then(|owner| parts.clients.get(owner));
-    if backend.sends_eofs() {
+    if backend.flight.sends_eofs() {
         let mysql = parts.shared.server.flavour.is_mysql();
-        backend.note_reports(&command, &summary, client, mysql);
+        let client = client.map(|client| &client.session);
+        (backend.session).note_reports(&command, &summary, client, mysql);
     }
     if summary.error.is_some() {
         let may_commit = client.is_some_and(|client| client.session.statement.may_commit());
         let may_commit = may_commit && command.purpose == Purpose::Statement;
-        backend.transaction.note_failed(may_commit);
+        backend.session.transaction.note_failed(may_commit);
     }
     let area = client.map(|client| client.session.statement.area);
-    backend.note_conditions_left(&command, &summary, area);
+    (backend.session).note_conditions_left(&command, &summary, area);
     let done = (command.purpose == Purpose::Statement)
         .then(|| endings::note_done(backend, client, &parts.backend_pools, &command, &summary));
     let is_own =
@@ -493,7 +492,7 @@ fn backend_answered<N: Net>(
         }
         ForBackend::RollBack => {
             let backend = parts.backends.get_mut(backend_id);
-            match backend.is_some_and(|backend| backend.is_rolled_back(summary)) {
+            match backend.is_some_and(|backend| backend.session.is_rolled_back(summary)) {
                 true => checkin::release(parts, backend_id),
                 false => parts.closer().retire(backend_id),
             }

@@ -3,8 +3,8 @@
 //!
 //! Invariant: a backend that owes a report is not free.
 
-use crate::backend::{Backend, ForBackend, ForSession, InFlight, Purpose, Reports};
-use crate::client::Client;
+use crate::backend::{Backend, BackendSession, ForBackend, ForSession, InFlight, Purpose, Reports};
+use crate::client::{Client, ClientSession};
 use crate::group::tokens::ClientId;
 use reactor::Slots;
 use session::diagnostics::Area;
@@ -24,7 +24,9 @@ impl<S> Backend<S> {
     ) -> Option<&'a Client<S>> {
         clients.get(self.client()?)
     }
+}
 
+impl BackendSession {
     /// State of its reports behind a reply. `code`: the client's statement may have changed
     /// something that no status flag tells.
     pub(crate) fn reports_after(
@@ -74,14 +76,12 @@ impl<S> Backend<S> {
         &mut self,
         command: &InFlight,
         summary: &ReplySummary,
-        client: Option<&Client<S>>,
+        client: Option<&ClientSession>,
         mysql: bool,
     ) {
         let code = command.purpose == Purpose::Statement
-            && client.is_none_or(|client| client.session.runs_unseen());
-        let explanation = client.map_or(Explanation::None, |client| {
-            client.session.statement.explanation
-        });
+            && client.is_none_or(|client| client.runs_unseen());
+        let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
         self.reports = self.reports_after(summary, mysql, (code, explanation));
     }
 

@@ -3,10 +3,9 @@
 //!
 //! Invariant: the session that is noted is the server's once everything in flight has succeeded.
 
-use crate::backend::{Backend, ForSession, InFlight, SchemaThere};
-use crate::client::Client;
+use crate::backend::{Backend, BackendSession};
+use crate::client::ClientSession;
 use crate::client::buffers::message::payload_of;
-use crate::group::tokens::ClientId;
 use crate::pair::prepared::put_closes;
 use session::prepared::{Definition, Definitions, UnderWay};
 use session::reply_summary::ReplySummary;
@@ -17,7 +16,6 @@ use session::statement::{Statement, Untracked};
 use sql::lex::Server;
 use std::rc::Rc;
 use wire::attributes::{header_len, put_joined, put_query};
-use wire::command::ReplyShape;
 
 impl<S> Backend<S> {
     /// Appends the commands that bring it from one session into another, role and all, and returns
@@ -30,23 +28,11 @@ impl<S> Backend<S> {
         (from, to): (&Session, &Session),
         insert_id: Option<u64>,
     ) -> usize {
-        let role = switch(from, to, self.login_role.as_deref());
+        let role = switch(from, to, self.session.login_role.as_deref());
         if let Some(sql) = &role {
             put_query(out, self.form, sql);
         }
         usize::from(role.is_some()) + restore(out, self.on(server), (from, to), insert_id)
-    }
-
-    /// Notes the answers that come for statements of the pool's own, in front of a client's.
-    pub(crate) fn expect_joined(&mut self, owner: ClientId, joined: &Joined) {
-        for i in 1..=joined.statements {
-            let purpose = ForSession::Joined(i == joined.statements);
-            let mut command = InFlight::own(Some(owner), purpose, ReplyShape::Status);
-            if i > 1 {
-                command.reply = command.reply.behind();
-            }
-            self.expect(command);
-        }
     }
 
     /// Writes a client's text behind statements of the pool's own, in one command with them.
@@ -61,25 +47,28 @@ impl<S> Backend<S> {
     /// Notes that the default schema could not be set in front of an execution. That runs in its
     /// own schema; this stands in none that its client could use by name.
     pub(crate) fn schema_not_set(&mut self, sessions: &mut Interner) {
-        let mut elsewhere = (*self.session).clone();
+        let mut elsewhere = (*self.session.state).clone();
         elsewhere.schema = None;
-        self.session = sessions.intern(elsewhere);
-        self.schema = SchemaThere::Another;
+        self.session.state = sessions.intern(elsewhere);
+        self.session.note_another_schema();
         self.reuse.end_with_client();
     }
 
     /// Notes that the server has accepted its session, that of this client if it has one: the
     /// values can be set again.
-    pub(crate) fn note_accepted(&self, client: Option<&Client<S>>) {
-        self.session.accepted.note(self.epoch);
-        if let Some(client) = client
-            && client.session.state.multi_statements != self.session.multi_statements
-            && client.session.state.equals_but_for_multi(&self.session)
+    pub(crate) fn note_accepted(&self, client: Option<&ClientSession>) {
+        let there = &self.session.state;
+        there.accepted.note(self.epoch);
+        if let Some(own) = client.map(|client| &client.state)
+            && own.multi_statements != there.multi_statements
+            && own.equals_but_for_multi(there)
         {
-            client.session.state.accepted.note(self.epoch);
+            own.accepted.note(self.epoch);
         }
     }
+}
 
+impl BackendSession {
     /// Takes what an answered command has prepared: returns the definition, and the ids of what is
     /// of no use any more.
     pub(crate) fn take_prepared(
@@ -89,7 +78,7 @@ impl<S> Backend<S> {
     ) -> Option<(Rc<Definition>, Vec<u32>)> {
         let definition = self.prepared.preparing.take()?;
         // What was read back in front of it belongs to the session in which it was prepared.
-        let definition = definitions.with_session(&definition, self.session.clone());
+        let definition = definitions.with_session(&definition, self.state.clone());
         let mut old = Vec::new();
         if let Some(new) = summary.prepared {
             // Of this session, which may be another than the one known in front of it. Where its

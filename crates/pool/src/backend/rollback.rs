@@ -12,7 +12,7 @@
 //! answer is waited for as for whatever the pool itself asks ([`crate::backend::overdue`]), and
 //! then the connection ends.
 
-use crate::backend::{Backend, ForBackend, InFlight, Reports};
+use crate::backend::{Backend, BackendSession, ForBackend, InFlight, Reports};
 use crate::group::tokens::ClientId;
 use reactor::Time;
 use session::reply_summary::ReplySummary;
@@ -27,15 +27,15 @@ impl<S> Backend<S> {
     /// Command that it is sent behind its client, which has left without a pin; `None` where more
     /// than its transaction keeps it from others.
     pub(crate) fn roll_back(&mut self, client: ClientId, now: Time) -> Option<Vec<u8>> {
-        let is_all = self.in_transaction()
-            && self.flight().is_empty()
-            && self.reports == Reports::Complete
+        let is_all = self.session.in_transaction()
+            && self.flight.is_empty()
+            && self.session.reports == Reports::Complete
             && self.reuse.is_for_others();
         if !is_all {
             return None;
         }
         self.binding.forget(client);
-        self.expect(InFlight {
+        self.flight.expect(InFlight {
             sent: now,
             ..InFlight::own(None, ForBackend::RollBack, ReplyShape::Status)
         });
@@ -43,7 +43,9 @@ impl<S> Backend<S> {
         put_query(&mut out, self.form, ROLLBACK);
         Some(out)
     }
+}
 
+impl BackendSession {
     /// Takes the reply to ROLLBACK; returns whether others may have the backend. What the end of
     /// the transaction reports besides is its client's, and nobody has followed it.
     pub(crate) fn is_rolled_back(&mut self, summary: &ReplySummary) -> bool {
@@ -91,14 +93,14 @@ mod tests {
         let mut group = group();
         let (key, backend_id) = bound(&mut group);
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
+        (backend.session.transaction).note_status(AUTOCOMMIT | IN_TRANS);
         (group, key, backend_id)
     }
 
     /// Answers with an OK of these flags and these reports.
     fn ok(group: &mut Group<Scripted>, backend_id: BackendId, flags: u16, reports: &[u8]) {
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.summary = ReplySummary {
+        *backend.flight.summary_mut() = ReplySummary {
             status: Some(flags),
             changes: reports.to_vec(),
             ..ReplySummary::default()
@@ -107,7 +109,7 @@ mod tests {
     }
 
     fn asked(group: &Group<Scripted>, backend: BackendId) -> Option<Purpose> {
-        let command = *group.parts.backends.get(backend)?.flight().front()?;
+        let command = *group.parts.backends.get(backend)?.flight.front()?;
         Some(command.purpose)
     }
 
@@ -132,14 +134,14 @@ mod tests {
     fn a_report_of_its_end_is_no_change() {
         let (mut group, key, backend_id) = within();
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.transaction.note_state(b"TW______");
-        backend.bound = Bound::Inside;
+        backend.session.transaction.note_state(b"TW______");
+        backend.session.bound = Bound::Inside;
         closing::close(&mut group.parts, key);
         let reports = b"\x05\x09\x08________\x00\x10\x0cstatement_id\x0277";
         ok(&mut group, backend_id, AUTOCOMMIT, reports);
         let backend = group.parts.backends.get(backend_id).unwrap();
         assert_eq!(
-            (backend.state(), backend.bound),
+            (backend.state(), backend.session.bound),
             (BackendState::Idle, Bound::Outside)
         );
     }
@@ -163,7 +165,7 @@ mod tests {
         let (mut group, key, backend_id) = within();
         closing::close(&mut group.parts, key);
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.summary.error = Some((1399, "XAER_RMFAIL".into()));
+        backend.flight.summary_mut().error = Some((1399, "XAER_RMFAIL".into()));
         replies::finish(&mut group.parts, backend_id);
         assert!(group.parts.backends.get(backend_id).is_none(), "an error");
     }
@@ -178,7 +180,7 @@ mod tests {
             |group, key, backend_id| {
                 let backend = group.parts.backends.get_mut(backend_id).unwrap();
                 let shape = ReplyShape::Results;
-                backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));
+                (backend.flight).expect(InFlight::own(Some(key), Purpose::Statement, shape));
             },
             |group, _, backend_id| {
                 let backend = group.parts.backends.get_mut(backend_id).unwrap();

@@ -46,7 +46,7 @@ use session::user_variables::results_collation;
 use wire::command::{Command, ReplyShape, put_command};
 
 /// Resets the session of a client's backend, because its command, of `len` bytes, needs that
-/// ([`crate::client::Client::unfit_session`]), or gives the backend up where no reset would
+/// ([`crate::client::ClientSession::unfit_session`]), or gives the backend up where no reset would
 /// help; `None` where the client holds its backend.
 pub(crate) fn reset_session<N: Net>(
     parts: &mut Parts<N>,
@@ -58,14 +58,14 @@ pub(crate) fn reset_session<N: Net>(
         parts.clients.get_mut(key)?,
         parts.backends.get_mut(backend_id)?,
     );
-    if client.session.is_held() || backend.in_transaction() {
+    if client.session.is_held() || backend.session.in_transaction() {
         return None;
     }
     let has_schema = unfit == Unfit::HasSchema;
     if !has_schema && !parts.known.defaults.init_connect().is_empty() {
         return None;
     }
-    if backend.has_served() && !backend.flight().is_empty() {
+    if backend.has_served() && !backend.flight.is_empty() {
         // What is being read back is the session's that is there.
         return Some(parts.waiters().wait_outside(key));
     }
@@ -83,8 +83,8 @@ pub(crate) fn reset_session<N: Net>(
         parts.clients.close_later(key);
         return Some(Handled::Used);
     }
-    let before = std::mem::replace(&mut backend.session, unknown);
-    let mut kept = (*backend.session).clone();
+    let before = std::mem::replace(&mut backend.session.state, unknown);
+    let mut kept = (*backend.session.state).clone();
     // Schema and role outlive a reset. The client's are set in front of it: a schema that is
     // set behind it brings its own character set. A command that sets another one needs none.
     let mut moved = (*before).clone();
@@ -96,20 +96,21 @@ pub(crate) fn reset_session<N: Net>(
     let mut out = Vec::new();
     for _ in 0..backend.put_session(&mut out, flavour, (&before, &moved), None) {
         let purpose = ForSession::Restore(false);
-        backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Status));
+        (backend.flight).expect(InFlight::own(Some(key), purpose, ReplyShape::Status));
     }
     kept.schema = moved.schema;
     kept.role = moved.role;
     kept.multi_statements = before.multi_statements;
-    backend.session = parts.known.sessions.intern(kept);
+    backend.session.state = parts.known.sessions.intern(kept);
     backend.note_role();
     client.session.last.invalidate(LEFT_BY_STATEMENT);
-    backend.note_reset();
+    backend.flight.close_pipeline();
+    backend.session.note_reset();
     let shapes = [ReplyShape::Status, ReplyShape::Results, ReplyShape::Results];
     for (i, shape) in shapes.into_iter().enumerate() {
         let purpose = ForBackend::ResetSession(i + 1 == shapes.len());
         let command = InFlight::own(Some(key), purpose, shape);
-        backend.expect(command);
+        backend.flight.expect(command);
     }
     put_command(&mut out, Command::ResetConnection, b"");
     let mut more = witness_questions(backend.units());
@@ -149,8 +150,8 @@ pub(crate) fn session_was_reset<N: Net>(
         return losses::lose(parts, backend_id, NO_WITNESS);
     }
     let account = &parts.backend_pools.pools[backend.pool].key;
-    let stands = backend.session.defaults == parts.known.defaults;
-    let kept = backend.session.clone();
+    let stands = backend.session.state.defaults == parts.known.defaults;
+    let kept = backend.session.state.clone();
     let mut session = kept.after_reset(&fresh.charsets, &parts.known.defaults);
     fresh.note_autocommit(&mut session);
     // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
@@ -159,7 +160,7 @@ pub(crate) fn session_was_reset<N: Net>(
     }
     let results = results_collation(collected, account.extended, &session);
     session.results_collation = parts.shared.server.results_in(results);
-    backend.session = parts.known.sessions.intern(session);
+    backend.session.state = parts.known.sessions.intern(session);
     backend.note_accepted(None);
     let Some(owner) = owner.filter(|owner| parts.clients.get(*owner).is_some()) else {
         return parts.closer().retire(backend_id);

@@ -195,6 +195,6 @@ impl ClientSession {
         let given = types(under_way.command, head, params, backend.form());
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
-        backend.prepared.has(what, wanted, how(under_way, server))
+        (backend.session.prepared).has(what, wanted, how(under_way, server))
     }
 }

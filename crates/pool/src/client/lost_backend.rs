@@ -197,6 +197,7 @@ mod tests {
             .backends
             .get_mut(*backend_id)
             .unwrap()
+            .flight
             .expect(command);
     }
 
@@ -207,7 +208,8 @@ mod tests {
             ..ReplySummary::default()
         };
         let parts = &mut group.parts;
-        parts.backends.get_mut(*backend_id).unwrap().hear(reply);
+        let backend = parts.backends.get_mut(*backend_id).unwrap();
+        *backend.flight.summary_mut() = reply;
         replies::finish(parts, *backend_id);
         endings::settle(parts, *backend_id);
     }
@@ -230,7 +232,10 @@ mod tests {
         runs(&mut within, sql);
         answer(&mut within, Some(code), None);
         let backend = within.0.parts.backends.get(within.2).unwrap();
-        assert_eq!(backend.flight()[0].purpose, ForSession::Warnings.into());
+        assert_eq!(
+            backend.flight.front().unwrap().purpose,
+            ForSession::Warnings.into()
+        );
         within
     }
 
@@ -299,8 +304,8 @@ mod tests {
             }
             let (mut group, key, backend_id) = within;
             let backend = group.parts.backends.get_mut(backend_id).unwrap();
-            backend.transaction.note_status(status);
-            backend.reports = reports;
+            backend.session.transaction.note_status(status);
+            backend.session.reports = reports;
             losses::lose(&mut group.parts, backend_id, "it is gone");
             let client = group.parts.clients.get(key);
             let stays = client.is_some_and(|client| !client.ended.is_closing());

@@ -23,7 +23,7 @@ impl<S> Client<S> {
         if let Some(command) = command.and_then(Command::from_byte) {
             reply = reply.to_command(command);
             if command == Command::StmtFetch
-                && let Some((id, columns)) = backend.cursor()
+                && let Some((id, columns)) = backend.session.cursor()
                 && (self.session.prepared.under_way()).is_some_and(|fetch| fetch.id == *id)
             {
                 reply = reply.of_cursor(columns);

@@ -167,8 +167,9 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
     let client = parts.clients.get_mut(key)?;
     let backend_id = client.backend()?;
     let backend = parts.backends.get_mut(backend_id)?;
-    let keeps =
-        client.session.is_held() || backend.in_transaction() || client.session.last.pending.failed;
+    let keeps = client.session.is_held()
+        || backend.session.in_transaction()
+        || client.session.last.pending.failed;
     let keeps = keeps || (client.session.last.pending.changed).intersects(Properties::ROLE);
     if !keeps {
         return None;
@@ -191,11 +192,11 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
             ..Question::default()
         };
         let purpose = ForSession::ReadBack(role.asked());
-        backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Results));
+        (backend.flight).expect(InFlight::own(Some(key), purpose, ReplyShape::Results));
         put_query(&mut out, backend.form(), &question(&role));
     }
     let command_in_flight = InFlight::own(Some(key), ForBackend::GiveBack, command.reply());
-    backend.expect(command_in_flight);
+    backend.flight.expect(command_in_flight);
     put_command(&mut out, command, b"");
     parts.backend_writer().ask(backend_id, &out);
     Some(Handled::Kept)
@@ -206,8 +207,8 @@ fn give_all_back<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled>
 fn discard_session<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     if parts.shared.server.flavour.is_mysql() {
         let all = parts.backends.values_mut();
-        for backend in all.filter(|backend| backend.has_types_of(key)) {
-            backend.invalidate_types();
+        for backend in all.filter(|backend| backend.session.has_types_of(key)) {
+            backend.session.invalidate_types();
         }
     }
     let Some((client, backend_id)) = parts.clients.unbind(key, &mut parts.backends) else {

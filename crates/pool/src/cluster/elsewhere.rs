@@ -336,7 +336,7 @@ impl<N: Net> Readers<'_, N> {
             return;
         };
         let pool = backend.pool;
-        if !members.pools.is_reader(pool) || backend.in_transaction() {
+        if !members.pools.is_reader(pool) || backend.session.in_transaction() {
             return;
         }
         let reading = reads.of_client(key, members.clients, members.shared, members.settings);
@@ -355,7 +355,7 @@ impl<N: Net> Readers<'_, N> {
         backend.catching_up = Some(Box::new(writes));
         put_query(out, backend.form(), question.as_bytes());
         let command = InFlight::own(Some(key), ForBackend::CatchUp, ReplyShape::Results);
-        backend.expect(command);
+        backend.flight.expect(command);
     }
 
     /// Notes the numbers of what a client has written, before it hears that this is done.

@@ -63,7 +63,7 @@ pub(crate) fn leave_reader<N: Net>(parts: &mut Parts<N>, backend_id: BackendId, 
         return;
     };
     let bound = backend.client();
-    let mut aborted = backend.abort_followers(None);
+    let mut aborted = backend.flight.abort_followers(None);
     if let Some(bound) = bound.filter(|bound| aborted.iter().all(|(key, _)| key != bound)) {
         aborted.push((bound, Aborted::OwnsSession));
     }

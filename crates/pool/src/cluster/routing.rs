@@ -10,7 +10,7 @@
 //! Invariant: a client that has a transaction on a reader runs nothing there that only the writer
 //! can do.
 
-use crate::backend::{Backend, losses};
+use crate::backend::losses;
 use crate::client::{Handled, leaving};
 use crate::cluster::leaving_readers;
 use crate::errors::reasons::Refusal;
@@ -66,7 +66,7 @@ pub(crate) fn route<N: Net>(
 ) -> Option<Handled> {
     let client = parts.clients.get(key)?;
     let (backend_id, backend) = (client.backend(), client.backend_in(&parts.backends));
-    let in_transaction = backend.map(Backend::in_transaction);
+    let in_transaction = backend.map(|backend| backend.session.in_transaction());
     let pool = client.pool as usize;
     // The number of one that answers with rows may come behind its answer, and be missed by
     // others until then.
@@ -166,7 +166,7 @@ pub(crate) fn leave_for_writer<N: Net>(parts: &mut Parts<N>, key: ClientId) -> O
     if let Some(backend_id) = client.backend()
         && let Some(backend) = client.backend_in(&parts.backends)
     {
-        if backend.in_transaction() {
+        if backend.session.in_transaction() {
             return None;
         }
         if held {
@@ -174,7 +174,7 @@ pub(crate) fn leave_for_writer<N: Net>(parts: &mut Parts<N>, key: ClientId) -> O
             leaving::refuse_and_leave(parts, key, &Refusal::NotOnReader);
             return Some(Handled::Used);
         }
-        if !backend.flight().is_empty() {
+        if !backend.flight.is_empty() {
             return Some(parts.waiters().wait_outside(key));
         }
         endings::settle(parts, backend_id);
@@ -234,9 +234,9 @@ mod tests {
             let backend = group.parts.backends.get_mut(backend_id).unwrap();
             backend.take_kind(&group.parts.backend_pools.pools[0].key);
             if in_transaction {
-                backend.transaction.note_begin_sent();
+                backend.session.transaction.note_begin_sent();
             }
-            backend.expect(InFlight::own(
+            backend.flight.expect(InFlight::own(
                 Some(key),
                 Purpose::Statement,
                 ReplyShape::Results,
@@ -322,8 +322,8 @@ mod tests {
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
         backend.take_kind(&group.parts.backend_pools.pools[0].key);
         let mut command = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
-        command.kept = backend.keep_for_followers(b"\x09\0\0\0\x03SELECT 1");
-        backend.expect(command);
+        command.kept = backend.flight.keep_for_followers(b"\x09\0\0\0\x03SELECT 1");
+        backend.flight.expect(command);
         let unknown_schema = (1049, "Unknown database 'new'");
         losses::restore_failed(
             &mut group.parts,
@@ -346,8 +346,8 @@ mod tests {
             let backend = group.parts.backends.get_mut(backend_id).unwrap();
             backend.take_kind(&group.parts.backend_pools.pools[0].key);
             let mut command = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
-            command.kept = backend.keep_for_followers(b"\x09\0\0\0\x03SELECT 1");
-            backend.expect(command);
+            command.kept = backend.flight.keep_for_followers(b"\x09\0\0\0\x03SELECT 1");
+            backend.flight.expect(command);
             let client = group.parts.clients.get_mut(key).unwrap();
             assert!(client.change_state(ClientState::Running, NOW));
             let mut reply = definitions.to_vec();
@@ -364,7 +364,7 @@ mod tests {
             let (mut group, key, backend_id) = on_reader();
             group.parts.backend_pools.pools[0].key.reader = None;
             let backend = group.parts.backends.get_mut(backend_id).unwrap();
-            backend.expect(InFlight::own(
+            backend.flight.expect(InFlight::own(
                 Some(key),
                 Purpose::Statement,
                 ReplyShape::Results,

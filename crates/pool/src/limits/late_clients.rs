@@ -98,10 +98,10 @@ mod tests {
         backend.binding.forget(follower);
         let sent = NOW;
         let statement = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
-        backend.expect(InFlight { sent, ..statement });
+        backend.flight.expect(InFlight { sent, ..statement });
         let owner = Some(follower);
-        let kept = backend.keep_for_followers(b"\x09\0\0\0\x03SELECT 1");
-        backend.expect(InFlight {
+        let kept = backend.flight.keep_for_followers(b"\x09\0\0\0\x03SELECT 1");
+        backend.flight.expect(InFlight {
             owner,
             kept,
             ..statement

@@ -41,7 +41,7 @@ pub(crate) fn is_long(input: &Received) -> bool {
 impl<S> Backend<S> {
     /// True if a long command is in flight; of one, true if it is under way.
     fn long_command(&self, now: Time) -> Option<bool> {
-        let mut flight = self.flight().iter();
+        let mut flight = self.flight.iter();
         let command = flight.find(|command| command.is_long)?;
         Some(self.unsent() > 0 || now.since(command.sent) < LASTS)
     }
@@ -122,6 +122,7 @@ mod tests {
             .backends
             .get_mut(backend_id)
             .unwrap()
+            .flight
             .expect(command);
         backend_id
     }
@@ -170,7 +171,13 @@ mod tests {
             group.parts.client_side.inputs.is_behind_long(key),
             "nothing has ended"
         );
-        group.parts.backends.get_mut(first).unwrap().take_answered();
+        group
+            .parts
+            .backends
+            .get_mut(first)
+            .unwrap()
+            .flight
+            .take_answered();
         group.serve_inputs(NOW);
         assert!(
             !group.parts.client_side.inputs.holds_up(key)

@@ -107,7 +107,8 @@ impl Reader {
             backend,
             user: client.identity.user(),
             digest: client.session.statement.digest,
-            keeps_backend: client.session.is_held() || own.is_some_and(Backend::in_transaction),
+            keeps_backend: client.session.is_held()
+                || own.is_some_and(|own| own.session.in_transaction()),
             has_followers: false,
         }
     }
@@ -202,15 +203,6 @@ pub(crate) struct SlowReaders {
 pub(crate) struct Keeps<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) outputs: &'a Meter,
-}
-
-impl<S> Backend<S> {
-    /// True if statements of others stand behind the one whose reply it sends.
-    fn has_followers(&self) -> bool {
-        let mut owners = self.flight().iter().filter_map(|command| command.owner);
-        let first = owners.next();
-        owners.any(|owner| Some(owner) != first)
-    }
 }
 
 impl SlowReaders {
@@ -327,7 +319,7 @@ impl SlowReaders {
 
     /// Notes that a backend is not read because its client has not taken the last bytes.
     pub(crate) fn note_held_up<S>(&mut self, key: BackendId, backend: &mut Backend<S>, now: Time) {
-        backend.hold_up(now);
+        backend.flight.hold_up(now);
         if !self.held_up.contains(&key) {
             self.held_up.push(key);
         }
@@ -530,14 +522,14 @@ impl SlowReaders {
         shared: &Shared,
         now: Time,
     ) -> bool {
-        let owner = match backend.flight().front() {
+        let owner = match backend.flight.front() {
             // The pool takes what it has asked for itself, whatever its client has taken.
             Some(command) if command.purpose != Purpose::Statement => None,
             Some(command) => command.owner.or(backend.client()),
             None => backend.client(),
         };
         let waiting = |owner: ClientId| Some((owner, clients.get(owner)?.output.as_deref()?));
-        let in_flight = backend.flight().len();
+        let in_flight = backend.flight.len();
         let takes = |(owner, output): (ClientId, &Output)| match output.rest {
             Rest::OnBackend => has_room(output.bytes.len(), in_flight),
             Rest::Spooled(_) => self.collects(owner, shared, now),
@@ -622,12 +614,12 @@ impl SlowReaders {
     /// Forgets backends and clients that nothing holds up any more.
     fn forget_quick<S>(&mut self, crowd: &Crowd<'_, S>) {
         let held_up = self.held_up(crowd.backends);
-        let held_up = held_up.filter(|(_, backend)| backend.held_up_since().is_some());
+        let held_up = held_up.filter(|(_, backend)| backend.flight.held_up_since().is_some());
         self.held_up = held_up.map(|(key, _)| key).collect();
         self.spooled = self.spooled(crowd.clients).map(|(key, _)| key).collect();
         self.long.retain(|long| {
             let backend = crowd.backends.get(long.backend);
-            backend.is_some_and(|b| b.client() == Some(long.client) && !b.flight().is_empty())
+            backend.is_some_and(|b| b.client() == Some(long.client) && !b.flight.is_empty())
         });
     }
 
@@ -660,13 +652,13 @@ impl SlowReaders {
         let on_backend = self
             .held_up(crowd.backends)
             .filter_map(|(backend_id, backend)| {
-                let since = backend.held_up_since()?;
-                let front = backend.flight().front()?;
+                let since = backend.flight.held_up_since()?;
+                let front = backend.flight.front()?;
                 let owner = (front.owner).filter(|_| front.purpose == Purpose::Statement)?;
                 let client = crowd.clients.get(owner)?;
                 let waits = client.output.as_ref()?.rest.is_on_backend();
                 (waits && now.since(since) >= SLOW_AFTER).then(|| Reader {
-                    has_followers: backend.has_followers(),
+                    has_followers: backend.flight.has_followers(),
                     ..Reader::new(owner, client, backend_id, crowd)
                 })
             });
@@ -761,8 +753,8 @@ impl SlowReaders {
         now: Time,
     ) -> Time {
         let slow_at = self.held_up(backends).filter_map(|(_, backend)| {
-            let matters = others_wait || backend.has_followers();
-            backend.held_up_since().filter(|_| matters)
+            let matters = others_wait || backend.flight.has_followers();
+            backend.flight.held_up_since().filter(|_| matters)
         });
         let relief = slow_at.map(|since| since + SLOW_AFTER);
         let relief = relief.filter(|at| *at > now).min();

@@ -254,8 +254,8 @@ impl<N: Net> TimeLimits<'_, N> {
     pub(crate) fn overdue(&mut self, backend_id: BackendId) -> Option<OverTime> {
         let now = self.net.now();
         let backend = self.backends.get_mut(backend_id)?;
-        let open_since = backend.see_transaction(now).map(|open| open.since);
-        let flight = backend.flight();
+        let open_since = backend.session.see_transaction(now).map(|open| open.since);
+        let flight = &backend.flight;
         let running = flight.front().filter(|c| c.purpose.may_wait_for_locks());
         let of = |key| {
             let client = self.clients.get(key)?;
@@ -265,14 +265,14 @@ impl<N: Net> TimeLimits<'_, N> {
         // Behind a reply of nobody waits who keeps something there, or who is pipelined.
         let Some(owner) = running.and_then(|c| c.owner).or(backend.client()) else {
             let (_, limits) = of(flight.iter().find_map(|c| c.owner)?)?;
-            let since = running?.sent.max(backend.busy_since());
+            let since = running?.sent.max(backend.flight.busy_since());
             let late = limits.statement_max.is_some_and(|m| now.since(since) > m);
             return late.then_some(OverTime::Nobodys);
         };
         let first = running.and_then(|_| flight.iter().find(|c| c.owner == Some(owner)));
         let (client, limits) = of(owner)?;
         if let (Some(max), Some(first)) = (limits.statement_max, first)
-            && now.since(first.sent.max(backend.busy_since())) > max
+            && now.since(first.sent.max(backend.flight.busy_since())) > max
         {
             return Some(OverTime::Clients(owner, Refusal::StatementTime { max }));
         }
@@ -283,7 +283,7 @@ impl<N: Net> TimeLimits<'_, N> {
         }
         let max = limits.kept_idle_max?;
         let keeps = match client.state() {
-            ClientState::Idle => backend.flight().is_empty(),
+            ClientState::Idle => backend.flight.is_empty(),
             ClientState::Feeding => !client.has_fed_enough(Some(&*backend)),
             _ => false,
         };
@@ -359,7 +359,7 @@ mod tests {
             let client = self.clients.get_mut(key).unwrap();
             let backend = self.backends.get_mut(backend_id).unwrap();
             client.bind(backend, (key, backend_id));
-            backend.expect(InFlight {
+            backend.flight.expect(InFlight {
                 sent: NOW,
                 ..InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results)
             });
@@ -527,7 +527,7 @@ mod tests {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
         let (key, backend_id) = bench.running();
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.flight_mut().next().unwrap().purpose = ForSession::Ahead.into();
+        backend.flight.iter_mut().next().unwrap().purpose = ForSession::Ahead.into();
         bench.net.now = NOW + SECOND;
         assert_eq!(bench.limits().overdue(backend_id), None);
         bench.net.now = NOW + SECOND + MOMENT;
@@ -541,7 +541,7 @@ mod tests {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
         let (key, backend_id) = bench.running();
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.flight_mut().next().unwrap().owner = None;
+        backend.flight.iter_mut().next().unwrap().owner = None;
         bench.net.now = NOW + 5 * SECOND;
         assert_eq!(
             bench.limits().overdue(backend_id),
@@ -550,7 +550,7 @@ mod tests {
         );
         let sent = bench.net.now;
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.expect(InFlight {
+        backend.flight.expect(InFlight {
             sent,
             ..InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results)
         });
@@ -570,7 +570,7 @@ mod tests {
         let (key, backend_id) = bench.running();
         let follower = bench.client(&[ClientState::Idle, ClientState::Running]);
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.flight_mut().next().unwrap().owner = None;
+        backend.flight.iter_mut().next().unwrap().owner = None;
         backend.binding.forget(key);
         bench.net.now = NOW + SECOND + MOMENT;
         assert_eq!(
@@ -580,13 +580,13 @@ mod tests {
         );
         let sent = bench.net.now;
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.expect(InFlight {
+        backend.flight.expect(InFlight {
             sent,
             ..InFlight::own(Some(follower), Purpose::Statement, ReplyShape::Results)
         });
         assert_eq!(bench.limits().overdue(backend_id), Some(OverTime::Nobodys));
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.take_reply(NOW + MOMENT);
+        backend.flight.take_reply(NOW + MOMENT);
         assert_eq!(bench.limits().overdue(backend_id), None, "it began later");
     }
 
@@ -595,8 +595,8 @@ mod tests {
         let mut bench = Bench::new("", "transaction_ms_max = 1000");
         let (key, backend_id) = bench.running();
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.flight_mut().next().unwrap().owner = None;
-        backend.transaction.note_status(wire::status::IN_TRANS);
+        backend.flight.iter_mut().next().unwrap().owner = None;
+        (backend.session.transaction).note_status(wire::status::IN_TRANS);
         assert_eq!(bench.limits().overdue(backend_id), None);
         bench.net.now = NOW + SECOND + MOMENT;
         let refusal = Refusal::TransactionTime { max: SECOND };
@@ -623,11 +623,18 @@ mod tests {
             let mut bench = Bench::new("", "transaction_ms_max = 1000");
             let (key, backend_id) = bench.running();
             let backend = bench.backends.get_mut(backend_id).unwrap();
-            backend.transaction.note_status(wire::status::IN_TRANS);
+            (backend.session.transaction).note_status(wire::status::IN_TRANS);
             for second in 0..5 {
                 bench.net.now = NOW + second * SECOND;
                 assert_eq!(bench.limits().overdue(backend_id), None, "second {second}");
-                next(&mut bench.backends.get_mut(backend_id).unwrap().transaction);
+                next(
+                    &mut bench
+                        .backends
+                        .get_mut(backend_id)
+                        .unwrap()
+                        .session
+                        .transaction,
+                );
             }
             assert_eq!(bench.limits().overdue(backend_id), None);
             bench.net.now = NOW + 6 * SECOND;
@@ -647,7 +654,7 @@ mod tests {
         let (key, backend_id) = bench.running();
         let open = |bench: &mut Bench, status: u16| {
             let backend = bench.backends.get_mut(backend_id).unwrap();
-            backend.transaction.note_status(status);
+            backend.session.transaction.note_status(status);
         };
         let in_transaction = wire::status::IN_TRANS | wire::status::AUTOCOMMIT;
         open(&mut bench, in_transaction);

@@ -65,7 +65,7 @@ impl ClientIdentity {
             account: name.map(|name| name.as_bytes().to_vec()),
             is_account: true,
             digest: client.session.statement.digest,
-            in_transaction: backend.is_some_and(Backend::in_transaction),
+            in_transaction: backend.is_some_and(|backend| backend.session.in_transaction()),
             ..ClientIdentity::at(client.transport.peer(net))
         }
     }

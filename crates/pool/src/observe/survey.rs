@@ -208,7 +208,7 @@ impl<'a, N: Net> Survey<'a, N> {
             };
             let backend = client.backend_in(self.backends);
             let is_named = backend.is_some_and(|backend| {
-                let mut flight = backend.flight().iter();
+                let mut flight = backend.flight.iter();
                 backend.client() == Some(key) || flight.any(|command| command.owner == Some(key))
             });
             if !is_named {
@@ -235,7 +235,7 @@ impl<'a, N: Net> Survey<'a, N> {
             let output = client.output.as_ref()?;
             let backend = client.backend_in(self.backends)?;
             let len = output.bytes.len();
-            let may_pipeline = backend.flight().len() > 1;
+            let may_pipeline = backend.flight.len() > 1;
             (output.rest.is_on_backend()).then_some((len, may_pipeline))
         };
         (self.clients.iter().filter_map(untaken).max()).unwrap_or_default()
@@ -290,11 +290,11 @@ fn longest_unanswered<'a, S: 'a>(
     backends: impl Iterator<Item = &'a Backend<S>>,
     now: Time,
 ) -> Option<Duration> {
-    let unanswered = backends.filter(|backend| backend.reply_so_far().len == 0);
+    let unanswered = backends.filter(|backend| backend.flight.reply_so_far().len == 0);
     let since = unanswered.filter_map(|backend| {
-        let first = backend.flight().front()?;
+        let first = backend.flight.front()?;
         let is_statement = first.purpose.may_wait_for_locks();
-        is_statement.then(|| first.sent.max(backend.busy_since()))
+        is_statement.then(|| first.sent.max(backend.flight.busy_since()))
     });
     Some(now.since(since.min()?))
 }

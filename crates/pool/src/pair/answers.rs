@@ -54,7 +54,7 @@ impl<S> Pair<'_, S> {
 
     /// Ends the pins of acquired resources that the server says are gone.
     fn note_acquired(&mut self, answer: &Answer) {
-        if self.backend.flight().is_empty() {
+        if self.backend.flight.is_empty() {
             let told = answer.of(Properties::HOLDINGS);
             let row: Vec<_> = (told.map(|(_, value)| value.map_or(&b""[..], |v| v))).collect();
             self.client.session.pins.end_as_reported(&row);
@@ -69,7 +69,7 @@ impl<S> Pair<'_, S> {
             .number(Properties::INSERT_ID)
             .ok_or("the server gave a LAST_INSERT_ID() that is no number")?;
         self.client.session.last.insert_id = id;
-        self.backend.note_insert_id(id);
+        self.backend.session.note_insert_id(id);
         Ok(())
     }
 

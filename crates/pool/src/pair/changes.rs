@@ -159,7 +159,7 @@ impl<S> Pair<'_, S> {
                     reported.pin.get_or_insert(PinReason::UnexplainedChange);
                 }
             }
-            Change::Schema(_) if backend.is_in_another_schema() => {
+            Change::Schema(_) if backend.session.is_in_another_schema() => {
                 reported.is_explained = true;
             }
             Change::Schema(schema) => {
@@ -169,7 +169,7 @@ impl<S> Pair<'_, S> {
             }
             Change::State => reported.is_bare = true,
             Change::TransactionState(_) | Change::TransactionCharacteristics(_) => {
-                backend.transaction.take(&change);
+                backend.session.transaction.take(&change);
             }
             Change::Gtids(_) | Change::Other(_) => {}
         }
@@ -179,12 +179,11 @@ impl<S> Pair<'_, S> {
     fn adopt(&mut self, changed: Session) {
         let sessions = &mut *self.context.sessions;
         let session = sessions.intern(changed);
-        let multi = self.backend.session.multi_statements;
+        let multi = self.backend.session.state.multi_statements;
         if self.context.server.flavour.is_mysql() {
-            self.backend.note_typing(self.owner, &session);
+            self.backend.session.note_typing(self.owner, &session);
         }
-        self.backend.note_leftovers(session.user_variables());
-        self.backend.session = match self.backend.is_in_another_schema() {
+        let there = match self.backend.session.is_in_another_schema() {
             false => sessions.with_multi(&session, multi),
             true => {
                 let mut elsewhere = (*session).clone();
@@ -192,6 +191,7 @@ impl<S> Pair<'_, S> {
                 sessions.intern(elsewhere)
             }
         };
+        self.backend.session.enter(there);
         self.client.session.state = session;
         if let Some(schema) = self.client.session.schema_of_login() {
             let pool = self.client.pool as usize;
@@ -204,8 +204,8 @@ impl<S> Pair<'_, S> {
     pub(crate) fn note_rolled_back(&mut self) {
         let code = self.client.session.statement.code != Code::None;
         let mysql = self.context.server.flavour.is_mysql();
-        if !code && self.backend.transaction.rolled_back() && !mysql {
-            self.backend.reports = Reports::Due(Explanation::Lasting);
+        if !code && self.backend.session.transaction.rolled_back() && !mysql {
+            self.backend.session.reports = Reports::Due(Explanation::Lasting);
         }
     }
 }

@@ -89,7 +89,7 @@ impl<S> Pair<'_, S> {
         }
         let read = self.note_schema_sent(summary);
         if read.is_ok() {
-            self.backend.note_accepted(Some(self.client));
+            self.backend.note_accepted(Some(&self.client.session));
         }
         After::if_read(read, After::Stands)
     }
@@ -102,7 +102,7 @@ impl<S> Pair<'_, S> {
         if !last {
             return After::Nothing;
         }
-        self.backend.note_accepted(Some(self.client));
+        self.backend.note_accepted(Some(&self.client.session));
         self.note_runs();
         let runs = self.client.state() == ClientState::Running;
         let joined = runs && self.client.session.statement.send_mode != SendMode::Anywhere;
@@ -121,12 +121,12 @@ impl<S> Pair<'_, S> {
         }
         // Its client has been told of the beginning, if it is told of transactions at all.
         let wanted = wanted_by(&self.client.session, self.context.server);
-        let bound = self.backend.bound_mut();
+        let bound = self.backend.session.bound_mut();
         let told = match self.client.capabilities & SESSION_TRACK != 0 {
             true => keep(&summary.changes, &wanted, false, bound, &mut Vec::new()),
             false => Ok(false),
         };
-        let transaction = &mut self.backend.transaction;
+        let transaction = &mut self.backend.session.transaction;
         let read = changes(&summary.changes, |change| {
             transaction.take(&change);
         });
@@ -139,9 +139,9 @@ impl<S> Pair<'_, S> {
     /// A text that was prepared ahead of its client's execution.
     fn prepared_ahead(&mut self, answer: OwnAnswer<'_>) -> After {
         let summary = answer.summary;
-        let preparing = self.backend.prepared.preparing.take();
+        let preparing = self.backend.session.prepared.preparing.take();
         if let (Some(definition), Some(header)) = (preparing, summary.prepared) {
-            self.backend.prepared.add(definition, header.id);
+            self.backend.session.prepared.add(definition, header.id);
         }
         let client = &mut *self.client;
         client.session.last.prepared_ahead();
@@ -212,14 +212,14 @@ impl<S> Pair<'_, S> {
         if !last {
             return After::if_read(taken, After::Nothing);
         }
-        self.backend.reports = Reports::Complete;
+        self.backend.session.reports = Reports::Complete;
         After::if_read(taken, After::Settle)
     }
 
     /// A question about properties of the session.
     fn note_properties(&mut self, asked: Asked, answer: &OwnAnswer<'_>) -> After {
         let refused = answer.summary.error.is_some();
-        if refused && asked.properties == Properties::ROLE && !self.backend.flight().is_empty() {
+        if refused && asked.properties == Properties::ROLE && !self.backend.flight.is_empty() {
             // Refused where a reset is about to follow, as in the middle of an XA transaction.
             return After::Nothing;
         }
@@ -300,10 +300,10 @@ mod tests {
         parts.backend.begin_dial(Vec::new(), 5);
         let after = answered(&mut parts, ForSession::Restore(false), &ok());
         assert_eq!(after, After::Nothing);
-        assert!(!parts.backend.session.accepted.is_of(5));
+        assert!(!parts.backend.session.state.accepted.is_of(5));
         let after = answered(&mut parts, ForSession::Restore(true), &ok());
         assert_eq!(after, After::Stands);
-        assert!(parts.backend.session.accepted.is_of(5));
+        assert!(parts.backend.session.state.accepted.is_of(5));
     }
 
     #[test]
@@ -355,15 +355,15 @@ mod tests {
     #[test]
     fn a_report_completes_what_was_owed() {
         let mut parts = Parts::bound();
-        parts.backend.reports = Reports::Due(Explanation::Lasting);
+        parts.backend.session.reports = Reports::Due(Explanation::Lasting);
         let mut told = reported("time_zone", "+01:00");
         told.due = Some(Explanation::Lasting);
         let after = answered(&mut parts, ForSession::Reports(false), &told);
         assert_eq!(after, After::Nothing);
-        assert_ne!(parts.backend.reports, Reports::Complete);
+        assert_ne!(parts.backend.session.reports, Reports::Complete);
         let after = answered(&mut parts, ForSession::Reports(true), &ok());
         assert_eq!(after, After::Settle);
-        assert_eq!(parts.backend.reports, Reports::Complete);
+        assert_eq!(parts.backend.session.reports, Reports::Complete);
         assert!(parts.client.session.state.variable(b"time_zone").is_some());
         assert!(!parts.client.session.pins.is_pinned());
         let after = answered(&mut parts, ForSession::Reports(true), &error(1205));
@@ -407,7 +407,7 @@ mod tests {
         // A reset is about to follow.
         let own =
             crate::backend::InFlight::own(Some(owner()), ForBackend::GiveBack, ReplyShape::Status);
-        parts.backend.expect(own);
+        parts.backend.flight.expect(own);
         assert_eq!(answered(&mut parts, role, &error(1399)), After::Nothing);
     }
 

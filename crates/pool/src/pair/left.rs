@@ -72,7 +72,7 @@ impl<S> Pair<'_, S> {
         }
         self.note_counts(command, summary, alone);
         let (client, backend) = (&mut *self.client, &*self.backend);
-        let (session, there) = (&client.session.state, &backend.session);
+        let (session, there) = (&client.session.state, &backend.session.state);
         // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         if there.multi_statements != session.multi_statements {
             client.session.last.invalidate(COUNTS);
@@ -124,7 +124,7 @@ impl<S> Pair<'_, S> {
     /// True if the backend may hold conditions that are not those of its client's statement before:
     /// no client is to read another's, whatever its text, or code that it calls, asks for.
     pub(super) fn has_conditions_of_others(&self) -> bool {
-        let Some(of) = self.backend.conditions_of else {
+        let Some(of) = self.backend.session.conditions_of else {
             return false;
         };
         // What the last statement has left here, if with fewer conditions than are kept of it.
@@ -136,7 +136,7 @@ impl<S> Pair<'_, S> {
         let cleared = self.context.server.flavour.is_mysql() && !asks;
         let own = of == self.owner && (here || cleared);
         // Within a transaction nobody else has been here.
-        !own && !self.backend.in_transaction()
+        !own && !self.backend.session.in_transaction()
     }
 
     /// Writes what clears them.
@@ -150,10 +150,10 @@ impl<S> Pair<'_, S> {
                 CLEARS_MYSQL
             }
         };
-        backend.conditions_of = None;
+        backend.session.conditions_of = None;
         (client.session.last).invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         let command = InFlight::own(Some(self.owner), ForBackend::Clearing, ReplyShape::Results);
-        backend.expect(command);
+        backend.flight.expect(command);
         put_query(out, backend.form(), clears.as_bytes());
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     fn differs(parts: &mut Parts, change: impl FnOnce(&mut Session)) {
         let mut session = (*parts.client.session.state).clone();
         change(&mut session);
-        parts.backend.session = Rc::new(session);
+        parts.backend.session.state = Rc::new(session);
     }
 
     #[test]
@@ -188,8 +188,10 @@ mod tests {
         let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Rows);
         let mut parts = Parts::bound();
         let summary = ReplySummary::default();
-        (parts.backend).note_conditions_left(&command, &summary, Some(statement.area));
-        assert_eq!(parts.backend.conditions_of, Some(owner()));
+        (parts.backend)
+            .session
+            .note_conditions_left(&command, &summary, Some(statement.area));
+        assert_eq!(parts.backend.session.conditions_of, Some(owner()));
     }
 
     #[test]

@@ -65,14 +65,14 @@ impl<S> Pair<'_, S> {
         let (client, backend) = (&*self.client, &*self.backend);
         // While others are pipelined, the one whose reply comes next is not looked at yet.
         if backend.state() != BackendState::CheckedOut
-            || !backend.flight().is_empty()
+            || !backend.flight.is_empty()
             || backend.reuse.is_frozen()
             || !matches!(client.state(), Idle | Waiting | Asking)
         {
             return Next::Wait;
         }
         let server = self.context.server.flavour;
-        let reports = backend.owes_report(server.is_mysql());
+        let reports = backend.session.owes_report(server.is_mysql());
         let untracked = (client.session.modified.as_ref()).is_some_and(|t| t.is_untracked());
         let asks = client.session.may_have_ended();
         let pending = client.session.last.pending;
@@ -83,7 +83,7 @@ impl<S> Pair<'_, S> {
         if client.session.is_held() && !asks && !untracked && !fetches && !partly {
             return Next::Keep;
         }
-        let in_transaction = backend.in_transaction();
+        let in_transaction = backend.session.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
         // transaction the backend answers for itself.
         if pending.warnings && (!in_transaction || pending.failed || untracked || partly) {
@@ -147,7 +147,7 @@ impl<S> Pair<'_, S> {
         self.put_question(&mut out, ForSession::ReadBack(asked), &sql);
         if properties.intersects(Properties::FOUND_ROWS) {
             let server = self.context.server.flavour;
-            self.backend.note_deprecation(self.owner, server);
+            self.backend.session.note_deprecation(self.owner, server);
         }
         Next::Ask(out)
     }
@@ -172,7 +172,7 @@ mod tests {
 
     /// Answers all that the backend was asked.
     fn answer(parts: &mut Parts) {
-        while parts.backend.take_answered().is_some() {}
+        while parts.backend.flight.take_answered().is_some() {}
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
     fn nothing_is_decided_while_something_is_under_way() {
         let mut parts = Parts::bound();
         let own = InFlight::own(Some(owner()), ForSession::Warnings, ReplyShape::Results);
-        parts.backend.expect(own);
+        parts.backend.flight.expect(own);
         assert_eq!(parts.pair().next(), Next::Wait);
         answer(&mut parts);
         assert_eq!(parts.pair().next(), Next::Free);
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_transaction_or_a_pin_keeps_the_backend() {
         let mut parts = Parts::bound();
-        parts.backend.transaction.note_begin_sent();
+        parts.backend.session.transaction.note_begin_sent();
         assert_eq!(parts.pair().next(), Next::Keep);
         let mut parts = Parts::bound();
         (parts.client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_transaction_is_asked_for_conditions_only_where_its_state_is_unknown() {
         let mut parts = Parts::bound();
-        parts.backend.transaction.note_begin_sent();
+        parts.backend.session.transaction.note_begin_sent();
         parts.client.session.last.own(Reads::DIAGNOSTICS);
         parts.client.session.last.pending.warnings = true;
         assert_eq!(parts.pair().next(), Next::Keep, "its backend has them");
@@ -267,7 +267,7 @@ mod tests {
         let question = asked(&mut parts);
         assert!(question.contains("LAST_INSERT_ID()"), "{question}");
         assert!(question.contains("CURRENT_ROLE()"), "{question}");
-        assert_eq!(parts.backend.flight().len(), 1);
+        assert_eq!(parts.backend.flight.len(), 1);
         assert_eq!(parts.counts.questions, 1);
         assert_eq!(parts.counts.properties_asked, 2);
         answer(&mut parts);
@@ -283,7 +283,7 @@ mod tests {
             parts.client.session.last.pending.changed = Properties::FOUND_ROWS;
         };
         let mut parts = Parts::bound();
-        parts.backend.transaction.note_begin_sent();
+        parts.backend.session.transaction.note_begin_sent();
         calculated(&mut parts);
         assert_eq!(parts.pair().next(), Next::Keep, "its backend tells it");
         let mut parts = Parts::bound();
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn sets_that_are_not_reported_are_told_again_even_in_a_transaction() {
         let mut parts = Parts::bound();
-        parts.backend.transaction.note_begin_sent();
+        parts.backend.session.transaction.note_begin_sent();
         let modified = Modified {
             sets: vec![b"SET time_zone=@@time_zone".to_vec()],
             ..Modified::default()
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_report_that_is_owed_is_fetched_outside_of_transactions() {
         let mut parts = Parts::bound();
-        parts.backend.reports = Reports::Due(Explanation::None);
+        parts.backend.session.reports = Reports::Due(Explanation::None);
         let commands = asked(&mut parts);
         assert!(commands.contains("START TRANSACTION"), "{commands}");
         assert_eq!(
@@ -327,8 +327,8 @@ mod tests {
             ]
         );
         let mut parts = Parts::bound();
-        parts.backend.reports = Reports::Due(Explanation::None);
-        parts.backend.transaction.note_begin_sent();
+        parts.backend.session.reports = Reports::Due(Explanation::None);
+        parts.backend.session.transaction.note_begin_sent();
         assert_eq!(parts.pair().next(), Next::Keep);
     }
 

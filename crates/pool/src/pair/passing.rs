@@ -8,8 +8,8 @@
 //!
 //! Invariant: what is noted of a reply does not depend on whom it is for.
 
+use crate::backend::flight::ReplyParts;
 use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
-use crate::backend::reply::ReplyParts;
 use crate::backend::{Backend, Reports};
 use crate::client::Client;
 use crate::pair::trackers::{WantedBy, tracks_for_pool, wanted_by};
@@ -58,12 +58,12 @@ impl<S> Passing<'_, S> {
             }
             None => (&mut own_seq, &mut nobodys, Shape::own()),
         };
-        let status = backend.transaction.status();
+        let status = backend.session.transaction.status();
         let ReplyParts {
             middle,
             bound,
             summary,
-        } = backend.reply_parts();
+        } = backend.flight.reply_parts(backend.session.bound_mut());
         let mut relay = Relay {
             reply: &mut reply,
             middle,
@@ -85,9 +85,9 @@ impl<S> Passing<'_, S> {
         let client = self.client.as_deref();
         let executed = client.and_then(|client| client.session.prepared.under_way());
         if let Some(executed) = executed.filter(|one| opens_cursor && one.cursor) {
-            backend.note_cursor(executed.id, *reply.columns());
+            backend.session.note_cursor(executed.id, *reply.columns());
         }
-        if let Some(front) = backend.flight_mut().next() {
+        if let Some(front) = backend.flight.iter_mut().next() {
             front.reply = reply;
         }
         fed
@@ -107,7 +107,7 @@ fn wanted_of<'a, S>(
     if sets && wanted.state {
         wanted = wanted.without_state();
     }
-    match backend.is_in_another_schema() {
+    match backend.session.is_in_another_schema() {
         false => wanted,
         true => wanted.without_schema(),
     }
@@ -116,10 +116,11 @@ fn wanted_of<'a, S>(
 /// True if a schema that the reply names is of a statement before it. The trackers of the pool make
 /// MariaDB report, where those of the client would not.
 fn is_of_before<S>(client: &Client<S>, backend: &Backend<S>, mysql: bool) -> bool {
-    let may_be_pending = backend.in_transaction() || backend.reports != Reports::Complete;
+    let may_be_pending =
+        backend.session.in_transaction() || backend.session.reports != Reports::Complete;
     let extent = client.session.statement.extent;
     let stays = matches!(extent, Extent::OneInSchema | Extent::ShortInSchema);
-    backend.sends_eofs() && !mysql && may_be_pending && stays
+    backend.flight.sends_eofs() && !mysql && may_be_pending && stays
 }
 
 #[cfg(test)]
@@ -156,7 +157,7 @@ mod tests {
         parts.client.capabilities = DEPRECATE_EOF | SESSION_TRACK;
         parts.client.identity.seq = 9;
         let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Results);
-        parts.backend.expect(command);
+        parts.backend.flight.expect(command);
         let mut passing = Passing {
             backend: &mut parts.backend,
             client: is_there.then_some(&mut parts.client),
@@ -178,11 +179,11 @@ mod tests {
         let to_client = sent(&mut one, true);
         let to_nobody = sent(&mut other, false);
         assert_eq!(
-            one.backend.reply_so_far().changes,
-            other.backend.reply_so_far().changes
+            one.backend.flight.reply_so_far().changes,
+            other.backend.flight.reply_so_far().changes
         );
-        assert_eq!(one.backend.reply_so_far().affected, Some(3));
-        assert_eq!(other.backend.reply_so_far().affected, Some(3));
+        assert_eq!(one.backend.flight.reply_so_far().affected, Some(3));
+        assert_eq!(other.backend.flight.reply_so_far().affected, Some(3));
         assert_eq!(
             (one.client.identity.seq, other.client.identity.seq),
             (10, 9)
@@ -195,7 +196,7 @@ mod tests {
         let mut parts = Parts::bound();
         assert!(names_schema(&sent(&mut parts, true)));
         let mut parts = Parts::bound();
-        parts.backend.note_another_schema();
+        parts.backend.session.note_another_schema();
         assert!(!names_schema(&sent(&mut parts, true)));
     }
 
@@ -204,13 +205,13 @@ mod tests {
         let mut parts = Parts::bound();
         parts.client.session.statement = Statement::plain(ReplyShape::Results);
         parts.client.session.statement.extent = Extent::OneInSchema;
-        parts.backend.send_eofs();
+        parts.backend.flight.send_eofs();
         assert!(names_schema(&sent(&mut parts, true)), "all is reported");
         let mut parts = Parts::bound();
         parts.client.session.statement = Statement::plain(ReplyShape::Results);
         parts.client.session.statement.extent = Extent::OneInSchema;
-        parts.backend.send_eofs();
-        parts.backend.transaction.note_begin_sent();
+        parts.backend.flight.send_eofs();
+        parts.backend.session.transaction.note_begin_sent();
         assert!(!names_schema(&sent(&mut parts, true)));
         assert!(names_schema(parts.client.session.pending_changes.bytes()));
     }

@@ -63,7 +63,7 @@ impl<S> Pair<'_, S> {
         let mut out = Vec::with_capacity(message.len() + 64);
         match under_way.command {
             Command::StmtPrepare => {
-                self.backend.make_room_for(&under_way, share, &mut out);
+                (self.backend.session).make_room_for(&under_way, share, &mut out);
                 out.extend_from_slice(message);
             }
             Command::StmtExecute | Command::StmtBulkExecute => {
@@ -71,7 +71,7 @@ impl<S> Pair<'_, S> {
             }
             _ => {
                 let what = (&under_way.definition, under_way.id);
-                let open = self.backend.prepared.with_cursor(what);
+                let open = self.backend.session.prepared.with_cursor(what);
                 under_way.sent_to = open.unwrap_or(0);
                 out.extend_from_slice(message);
                 set_statement_id(&mut out, under_way.sent_to);
@@ -91,11 +91,11 @@ impl<S> Pair<'_, S> {
     pub(crate) fn prepare_ahead(&mut self, share: usize, out: &mut Vec<u8>) -> Option<()> {
         let mut under_way = self.client.session.prepared.as_mut()?.under_way.take()?;
         under_way.ahead = true;
-        self.backend.make_room_for(&under_way, share, out);
+        self.backend.session.make_room_for(&under_way, share, out);
         self.note_prepared_ahead(&under_way.definition);
         put_command(out, Command::StmtPrepare, &under_way.definition.sql);
         let command = InFlight::own(Some(self.owner), ForSession::Ahead, ReplyShape::Prepared);
-        self.backend.expect(command);
+        self.backend.flight.expect(command);
         self.client.session.prepared.as_mut()?.under_way = Some(under_way);
         Some(())
     }
@@ -110,10 +110,10 @@ impl<S> Pair<'_, S> {
         let command = under_way.command;
         let (form, params) = (backend.form(), usize::from(held.params));
         let given = types(command, head_of(message), params, form);
-        let now = backend.prepared.use_now();
+        let now = backend.session.prepared.use_now();
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
-        let Some(entry) = backend.prepared.find(what, wanted, how) else {
+        let Some(entry) = backend.session.prepared.find(what, wanted, how) else {
             return;
         };
         entry.used = now;
@@ -144,7 +144,7 @@ impl<S> Pair<'_, S> {
             // How much of it the server takes is unknown, so nobody else is to use it after that.
             let id = entry.id;
             put_closes(out, &[id]);
-            backend.prepared.take(&under_way.definition, id);
+            backend.session.prepared.take(&under_way.definition, id);
         }
     }
 
@@ -202,12 +202,12 @@ impl<S> Pair<'_, S> {
             long.count(Some(&self.context.retained.long_data));
             held.long = Some(long);
             let sent_to = under_way.sent_to;
-            backend.prepared.take(&under_way.definition, sent_to);
+            (backend.session.prepared).take(&under_way.definition, sent_to);
             return Some(sent_to);
         }
         if executes && is_unread(summary) {
             let on = prepared.cursor_of(under_way.id).cloned();
-            let open = on.and_then(|on| backend.prepared.with_cursor((&on, under_way.id)));
+            let open = on.and_then(|on| backend.session.prepared.with_cursor((&on, under_way.id)));
             if open.is_none() {
                 prepared.set_cursor(under_way.id, None);
             }
@@ -216,7 +216,7 @@ impl<S> Pair<'_, S> {
                 return None;
             }
             // The server has not taken the types that it was sent.
-            backend.prepared.take(&under_way.definition, sent_to);
+            (backend.session.prepared).take(&under_way.definition, sent_to);
             return Some(sent_to);
         }
         let held = prepared.get_mut(under_way.id).filter(|h| h.columns > 0);
@@ -227,12 +227,13 @@ impl<S> Pair<'_, S> {
         // One that is open on something else, as on another text with other counts in it, is
         // fetched from no more.
         let open = prepared.cursor_of(under_way.id).cloned();
-        let open = open.and_then(|on| Some((backend.prepared.with_cursor((&on, what.1))?, on)));
+        let open =
+            open.and_then(|on| Some((backend.session.prepared.with_cursor((&on, what.1))?, on)));
         let other = open.filter(|(id, _)| *id != under_way.sent_to);
         if let Some((id, on)) = &other {
-            backend.prepared.take(on, *id);
+            backend.session.prepared.take(on, *id);
         }
-        (backend.prepared).set_cursor(what, is_open.then_some(under_way.sent_to));
+        (backend.session.prepared).set_cursor(what, is_open.then_some(under_way.sent_to));
         if prepared.set_cursor(under_way.id, is_open.then_some(what.0)) && is_open {
             *self.context.counts.pins.entry("cursor").or_default() += 1;
         }

@@ -28,7 +28,7 @@ impl<S> Pair<'_, S> {
             _ => LEFT_BY_STATEMENT,
         });
         let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Results);
-        self.backend.expect(command);
+        self.backend.flight.expect(command);
         put_query(out, self.backend.form(), sql);
     }
 
@@ -78,7 +78,7 @@ mod tests {
         parts.pair().put_question(&mut out, purpose, b"SELECT 1");
         assert!(out.ends_with(b"\x03SELECT 1"), "{out:?}");
         assert_eq!(parts.purposes(), [purpose.into()]);
-        assert_eq!(parts.backend.flight()[0].owner, Some(owner()));
+        assert_eq!(parts.backend.flight.front().unwrap().owner, Some(owner()));
         ALL.without(parts.client.session.last.lost())
     }
 

@@ -32,16 +32,16 @@ impl<S> Pair<'_, S> {
     pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
         self.client.session.last.invalidate(LEFT_BY_STATEMENT);
         let (owner, backend) = (self.owner, &mut *self.backend);
-        backend.close_pipeline();
+        backend.flight.close_pipeline();
         let mut out = Vec::new();
         let own = |last| InFlight::own(Some(owner), ForSession::Reports(last), ReplyShape::Status);
         if self.context.server.flavour.is_mysql() {
             put_command(&mut out, Command::Ping, b"");
-            backend.expect(own(true));
+            backend.flight.expect(own(true));
         } else {
             for (number, sql) in REPORTING.iter().enumerate() {
                 put_query(&mut out, backend.form(), sql.as_bytes());
-                backend.expect(own(number + 1 == REPORTING.len()));
+                backend.flight.expect(own(number + 1 == REPORTING.len()));
             }
         }
         out
@@ -62,14 +62,14 @@ impl<S> Pair<'_, S> {
             return Ok(());
         }
         let mut wanted: Wanted = (*wanted_by(&client.session, server)).clone();
-        wanted.schema &= !self.backend.is_in_another_schema();
+        wanted.schema &= !self.backend.session.is_in_another_schema();
         if !server.flavour.is_mysql() {
             // Transactions that are reported here are the pool's own.
             wanted.transactions = Transactions::Nothing;
         }
         let mut changes = Vec::new();
         let hides = tracks_for_pool(client);
-        let bound = self.backend.bound_mut();
+        let bound = self.backend.session.bound_mut();
         let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
         if kept.is_err() || client.session.pending_changes.add(&changes).is_err() {
             return Err(UNREADABLE);
@@ -89,7 +89,7 @@ mod tests {
 
     fn backend(reports: Reports) -> Backend<()> {
         let mut backend = Backend::of_tests(Time(1), Rc::default());
-        backend.reports = reports;
+        backend.session.reports = reports;
         backend
     }
 
@@ -103,24 +103,24 @@ mod tests {
 
     #[test]
     fn mysql_owes_a_report_behind_code_and_errors_until_its_next_ok() {
-        let mut backend = backend(Reports::Complete);
+        let there = &mut backend(Reports::Complete).session;
         assert_eq!(
-            backend.reports_after(&eof(2), true, (false, Explanation::None)),
+            there.reports_after(&eof(2), true, (false, Explanation::None)),
             Reports::Complete
         );
         assert_eq!(
-            backend.reports_after(&eof(2), true, (true, Explanation::None)),
+            there.reports_after(&eof(2), true, (true, Explanation::None)),
             Reports::OfCode(Explanation::None)
         );
-        backend
+        there
             .transaction
             .note_characteristics(b"SET TRANSACTION READ ONLY;");
         assert_eq!(
-            backend.reports_after(&eof(2), true, (false, Explanation::None)),
+            there.reports_after(&eof(2), true, (false, Explanation::None)),
             Reports::Due(Explanation::None)
         );
         assert_eq!(
-            backend.reports_after(&eof(3), true, (false, Explanation::None)),
+            there.reports_after(&eof(3), true, (false, Explanation::None)),
             Reports::Complete
         );
         let failed = ReplySummary {
@@ -128,12 +128,12 @@ mod tests {
             ..ReplySummary::default()
         };
         assert_eq!(
-            backend.reports_after(&failed, true, (false, Explanation::None)),
+            there.reports_after(&failed, true, (false, Explanation::None)),
             Reports::Due(Explanation::None)
         );
-        backend.reports = Reports::Due(Explanation::None);
+        there.reports = Reports::Due(Explanation::None);
         assert_eq!(
-            backend.reports_after(&ReplySummary::default(), true, (false, Explanation::None)),
+            there.reports_after(&ReplySummary::default(), true, (false, Explanation::None)),
             Reports::Due(Explanation::None)
         );
         let ok = ReplySummary {
@@ -141,55 +141,55 @@ mod tests {
             ..ReplySummary::default()
         };
         assert_eq!(
-            backend.reports_after(&ok, true, (false, Explanation::None)),
+            there.reports_after(&ok, true, (false, Explanation::None)),
             Reports::Complete
         );
     }
 
     #[test]
     fn mariadb_says_that_it_owes_a_report() {
-        let mut backend = backend(Reports::Complete);
+        let there = &mut backend(Reports::Complete).session;
         let flagged = SESSION_STATE_CHANGED | 2;
         assert_eq!(
-            backend.reports_after(&eof(2), false, (true, Explanation::None)),
+            there.reports_after(&eof(2), false, (true, Explanation::None)),
             Reports::Complete
         );
         assert_eq!(
-            backend.reports_after(&eof(flagged), false, (false, Explanation::None)),
+            there.reports_after(&eof(flagged), false, (false, Explanation::None)),
             Reports::Due(Explanation::None)
         );
         // Within a transaction each query changes its state.
         let within = flagged | IN_TRANS;
         assert_eq!(
-            backend.reports_after(&eof(within), false, (false, Explanation::None)),
+            there.reports_after(&eof(within), false, (false, Explanation::None)),
             Reports::Complete
         );
         assert_eq!(
-            backend.reports_after(&eof(within), false, (true, Explanation::None)),
+            there.reports_after(&eof(within), false, (true, Explanation::None)),
             Reports::OfCode(Explanation::None)
         );
-        backend
+        there
             .transaction
             .note_characteristics(b"SET TRANSACTION READ ONLY;");
         assert_eq!(
-            backend.reports_after(&eof(2), false, (false, Explanation::None)),
+            there.reports_after(&eof(2), false, (false, Explanation::None)),
             Reports::Complete
         );
-        assert!(backend.transaction.is_announced(), "a query of no table");
-        backend.reports_after(&eof(flagged), false, (false, Explanation::None));
-        assert!(!backend.transaction.is_announced());
-        backend.reports = Reports::Due(Explanation::None);
+        assert!(there.transaction.is_announced(), "a query of no table");
+        there.reports_after(&eof(flagged), false, (false, Explanation::None));
+        assert!(!there.transaction.is_announced());
+        there.reports = Reports::Due(Explanation::None);
         let mut ok = ReplySummary {
             status: Some(2),
             ..ReplySummary::default()
         };
         assert_eq!(
-            backend.reports_after(&ok, false, (false, Explanation::None)),
+            there.reports_after(&ok, false, (false, Explanation::None)),
             Reports::Due(Explanation::None)
         );
         ok.changes = b"\x02\x011".to_vec();
         assert_eq!(
-            backend.reports_after(&ok, false, (false, Explanation::None)),
+            there.reports_after(&ok, false, (false, Explanation::None)),
             Reports::Complete
         );
     }

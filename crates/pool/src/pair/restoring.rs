@@ -62,13 +62,13 @@ impl<S> Pair<'_, S> {
         out: &mut Vec<u8>,
     ) -> Prefix {
         // The schema is set now, by the pool or by the command itself.
-        self.backend.note_schema_of_client();
+        self.backend.session.note_schema_of_client();
         let session = match self.client.session.statement.send_mode {
             SendMode::NewSchema => self.session_but_schema(),
             _ => self.client.session.state.clone(),
         };
         debug_assert!(
-            can_restore(&self.backend.session, &session),
+            can_restore(&self.backend.session.state, &session),
             "no command takes a schema away"
         );
         if self.has_conditions_of_others() {
@@ -95,14 +95,14 @@ impl<S> Pair<'_, S> {
 
     /// True if the backend stands in this session, and with its client's LAST_INSERT_ID().
     fn stands_in(&self, session: &Rc<Session>) -> bool {
-        Rc::ptr_eq(&self.backend.session, session)
-            && (self.backend).has_insert_id(self.client.session.last.insert_id)
+        let there = &self.backend.session;
+        Rc::ptr_eq(&there.state, session) && there.has_insert_id(self.client.session.last.insert_id)
     }
 
     /// The session in which the backend is to stand for a command that sets another schema: that
     /// of the client, in whichever schema the backend is.
     fn session_but_schema(&mut self) -> Rc<Session> {
-        let (session, there) = (&self.client.session.state, &self.backend.session);
+        let (session, there) = (&self.client.session.state, &self.backend.session.state);
         if session.stands_in_schema_of(there) {
             return session.clone();
         }
@@ -127,11 +127,11 @@ impl<S> Pair<'_, S> {
         }
         let (client, backend) = (&*self.client, &mut *self.backend);
         let Context { server, epoch, .. } = self.context;
-        let insert_id = (!backend.has_insert_id(client.session.last.insert_id))
-            .then_some(client.session.last.insert_id);
-        let same = Rc::ptr_eq(&backend.session, session);
-        let cannot_fail = same || cannot_fail_on(&backend.session, session, epoch, backend);
-        let moves = backend.session.schema_to_set(session).is_some();
+        let insert_id = client.session.last.insert_id;
+        let insert_id = (!backend.session.has_insert_id(insert_id)).then_some(insert_id);
+        let same = Rc::ptr_eq(&backend.session.state, session);
+        let cannot_fail = same || cannot_fail_on(backend, session, epoch);
+        let moves = backend.session.state.schema_to_set(session).is_some();
         let prefix = match send_mode {
             SendMode::Anywhere => Prefix::Tried,
             // If that warns, it is cleared before the statement.
@@ -140,8 +140,8 @@ impl<S> Pair<'_, S> {
             _ if cannot_fail && !moves => Prefix::CannotFail,
             _ => Prefix::Waited,
         };
-        let commands =
-            backend.put_session(out, server.flavour, (&backend.session, session), insert_id);
+        let between = (&*backend.session.state, &**session);
+        let commands = backend.put_session(out, server.flavour, between, insert_id);
         for i in 1..=commands {
             let last = i == commands;
             let purpose = match prefix {
@@ -151,16 +151,16 @@ impl<S> Pair<'_, S> {
                 _ if last && moves => ForBackend::Schema.into(),
                 _ => Purpose::from(ForSession::Restore(false)),
             };
-            backend.expect(InFlight::own(Some(self.owner), purpose, ReplyShape::Status));
+            let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Status);
+            backend.flight.expect(command);
         }
         if commands > 0 {
             self.context.counts.restored += 1;
             self.context.counts.restored_in_front += u64::from(prefix != Prefix::Waited);
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
-        backend.note_insert_id(client.session.last.insert_id);
-        backend.note_leftovers(session.user_variables());
-        backend.session = session.clone();
+        backend.session.enter(session.clone());
+        (backend.session).note_insert_id(client.session.last.insert_id);
         backend.note_role();
         match commands {
             0 => Prefix::CannotFail,
@@ -184,23 +184,23 @@ impl<S> Pair<'_, S> {
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > text_here_max;
         let looks_back = !client.session.statement.looks_back.is_empty();
-        if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
+        if !text || long || looks_back || Rc::ptr_eq(&backend.session.state, session) {
             return None;
         }
         // In one text with another statement MySQL tells no GTID of it.
         if session.tracks_gtids() && !backend.is_reader() {
             return None;
         }
-        let cannot_fail = cannot_fail_on(&backend.session, session, epoch, backend);
-        if cannot_fail && backend.session.schema_to_set(session).is_none() {
+        let cannot_fail = cannot_fail_on(backend, session, epoch);
+        if cannot_fail && backend.session.state.schema_to_set(session).is_none() {
             return None;
         }
-        let insert_id = (!backend.has_insert_id(client.session.last.insert_id))
-            .then_some(client.session.last.insert_id);
+        let insert_id = client.session.last.insert_id;
+        let insert_id = (!backend.session.has_insert_id(insert_id)).then_some(insert_id);
         let on = backend.on(server.flavour);
-        let between = (&*backend.session, &**session);
+        let between = (&*backend.session.state, &**session);
         let (mut text, mut statements) = restore_as_text(between, insert_id, on)?;
-        if let Some(sql) = switch(between.0, between.1, backend.login_role()) {
+        if let Some(sql) = switch(between.0, between.1, backend.session.login_role()) {
             text = [&sql, &b";"[..], &text].concat();
             statements += 1;
         }
@@ -213,20 +213,19 @@ impl<S> Pair<'_, S> {
             return None;
         }
         let backend = &mut *self.backend;
-        if !backend.session.multi_statements {
+        if !backend.session.state.multi_statements {
             put_multi(out, true);
             let command = InFlight::own(
                 Some(self.owner),
                 ForSession::Restore(false),
                 ReplyShape::Status,
             );
-            backend.expect(command);
+            backend.flight.expect(command);
         }
         self.context.counts.restored += 1;
         self.context.counts.restored_in_front += 1;
-        backend.note_insert_id(client.session.last.insert_id);
-        backend.note_leftovers(session.user_variables());
-        backend.session = self.context.sessions.with_multi(session, true);
+        (backend.session).enter(self.context.sessions.with_multi(session, true));
+        (backend.session).note_insert_id(client.session.last.insert_id);
         backend.note_role();
         Some(Joined { text, statements })
     }
@@ -236,9 +235,9 @@ impl<S> Pair<'_, S> {
         self.client.command.allow_pipelining();
         put_query(out, self.backend.form(), BEGIN);
         let command = InFlight::own(Some(self.owner), ForSession::Begin, ReplyShape::Status);
-        self.backend.expect(command);
+        self.backend.flight.expect(command);
         // From here on the backend is its client's, whatever it answers.
-        self.backend.transaction.note_begin_sent();
+        self.backend.session.transaction.note_begin_sent();
     }
 
     /// Takes the UTF-8 name of the schema with which the client has logged in in its own character
@@ -267,7 +266,7 @@ impl<S> Pair<'_, S> {
         }
         let Context { now, counts, .. } = &mut self.context;
         self.client.session.note_pins(*now, counts);
-        (self.client.session).note_modified(Some(self.backend), (*now, counts));
+        (self.client.session).note_modified(&mut self.backend.flight, (*now, counts));
     }
 }
 
@@ -293,15 +292,16 @@ fn may_join<S>(
         && (client.session.state.multi_statements || one())
 }
 
-/// True if what brings a backend from one session to the other cannot fail on it. Inside of a
-/// transaction a SET may fail that does not outside.
-fn cannot_fail_on<S>(from: &Session, to: &Session, epoch: u64, backend: &Backend<S>) -> bool {
-    let role = || switch_cannot_fail(from, to, backend.login_role());
+/// True if what brings a backend into this session cannot fail on it. Inside of a transaction a SET
+/// may fail that does not outside.
+fn cannot_fail_on<S>(backend: &Backend<S>, to: &Session, epoch: u64) -> bool {
+    let from = &backend.session.state;
+    let role = || switch_cannot_fail(from, to, backend.session.login_role());
     // What the writer has taken a reader may not have yet.
     if backend.is_reader() {
         return from.equals_but_for_multi(to);
     }
     is_known_good(from, to, epoch)
         && role()
-        && !(backend.in_transaction() && from.variables_differ(to))
+        && !(backend.session.in_transaction() && from.variables_differ(to))
 }

@@ -29,7 +29,7 @@ use sql::lex::Server;
 impl<S> Backend<S> {
     /// Keeps it from serving anybody else where there is no way back to the role of its login.
     pub(crate) fn note_role(&mut self) {
-        if self.login_role().is_none() && self.session.role.is_some() {
+        if self.session.login_role().is_none() && self.session.state.role.is_some() {
             self.reuse.end_with_client();
         }
     }

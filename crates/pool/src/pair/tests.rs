@@ -100,7 +100,7 @@ impl Parts {
     }
 
     pub(super) fn purposes(&self) -> Vec<Purpose> {
-        let flight = self.backend.flight().iter();
+        let flight = self.backend.flight.iter();
         flight.map(|command| command.purpose).collect()
     }
 }
@@ -124,7 +124,7 @@ fn what_is_reported_is_in_the_session_of_both() {
     assert_eq!(noted, Ok(()));
     assert!(Rc::ptr_eq(
         &parts.client.session.state,
-        &parts.backend.session
+        &parts.backend.session.state
     ));
     let now = parts.client.session.state.variable(b"time_zone");
     assert_eq!(now, Some(&b"+01:00"[..]));
@@ -172,13 +172,13 @@ fn a_text_that_nothing_is_to_be_set_for_is_joined_with_nothing() {
     let between = there.with(values(b"2"), Text::default()).unwrap();
     let here = between.with(values(b"1"), Text::default()).unwrap();
     for (session, defaults) in [
-        (&mut parts.backend.session, there),
+        (&mut parts.backend.session.state, there),
         (&mut parts.client.session.state, here),
     ] {
         Rc::make_mut(session).defaults = defaults;
         *session = parts.sessions.intern((**session).clone());
     }
-    parts.backend.conditions_of = Some(other());
+    parts.backend.session.conditions_of = Some(other());
     let mut out = Vec::new();
     parts.client.session.statement = Statement::plain(ReplyShape::Results);
     parts.client.session.statement.send_mode = SendMode::Joined;
@@ -187,7 +187,7 @@ fn a_text_that_nothing_is_to_be_set_for_is_joined_with_nothing() {
     assert_eq!(prefix, Prefix::CannotFail);
     assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
     assert!(Rc::ptr_eq(
-        &parts.backend.session,
+        &parts.backend.session.state,
         &parts.client.session.state
     ));
 }
@@ -195,23 +195,23 @@ fn a_text_that_nothing_is_to_be_set_for_is_joined_with_nothing() {
 #[test]
 fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     let mut parts = Parts::new();
-    parts.backend.conditions_of = Some(other());
+    parts.backend.session.conditions_of = Some(other());
     let (prefix, sent) = parts.prefix();
     assert_eq!(prefix, Prefix::CannotFail);
     assert!(sent.contains("SHOW CREATE TABLE"), "{sent}");
     assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
-    assert_eq!(parts.backend.conditions_of, None);
+    assert_eq!(parts.backend.session.conditions_of, None);
     // No table has a schema for this one.
     let mut parts = Parts::new();
     parts.client.capabilities |= NO_SCHEMA;
-    parts.backend.conditions_of = Some(other());
+    parts.backend.session.conditions_of = Some(other());
     let (_, sent) = parts.prefix();
     assert!(sent.contains("DO IF(0,"), "{sent}");
     assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
     // Within a transaction nobody else has been here.
     let mut parts = Parts::new();
-    parts.backend.conditions_of = Some(other());
-    parts.backend.transaction.note_begin_sent();
+    parts.backend.session.conditions_of = Some(other());
+    parts.backend.session.transaction.note_begin_sent();
     assert_eq!(parts.prefix(), (Prefix::CannotFail, String::new()));
 }
 
@@ -225,7 +225,7 @@ fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
     for (looks_back, of) in all.iter().flat_map(|&all| [(all, owner()), (all, other())]) {
         let mut parts = Parts::new();
         parts.server.flavour = Server::MySql(90_700);
-        parts.backend.conditions_of = Some(of);
+        parts.backend.session.conditions_of = Some(of);
         parts.client.session.last.invalidate(LEFT_BY_STATEMENT);
         parts.client.session.last.own(Reads::FOUND_ROWS);
         parts.client.session.statement.looks_back = looks_back;
@@ -238,7 +238,7 @@ fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
 #[test]
 fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
     let mut parts = Parts::new();
-    parts.backend.conditions_of = Some(other());
+    parts.backend.session.conditions_of = Some(other());
     parts.client.command.defer_begin();
     let (prefix, sent) = parts.prefix();
     assert_eq!(prefix, Prefix::CannotFail);
@@ -247,7 +247,7 @@ fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
         parts.purposes(),
         [ForBackend::Clearing.into(), ForSession::Begin.into()]
     );
-    assert!(parts.backend.in_transaction() && !parts.client.command.is_begin_deferred());
+    assert!(parts.backend.session.in_transaction() && !parts.client.command.is_begin_deferred());
 }
 
 #[test]
@@ -255,10 +255,10 @@ fn a_backend_whose_schema_could_not_be_set_serves_nobody_else() {
     let mut parts = Parts::new();
     let mut elsewhere = Session::default();
     elsewhere.use_schema(Some(b"gone"[..].into()));
-    parts.backend.session = parts.sessions.intern(elsewhere);
+    parts.backend.session.state = parts.sessions.intern(elsewhere);
     parts.backend.schema_not_set(&mut parts.sessions);
-    assert_eq!(parts.backend.session.schema, None);
-    assert!(parts.backend.is_in_another_schema() && !parts.backend.reuse.is_for_others());
+    assert_eq!(parts.backend.session.state.schema, None);
+    assert!(parts.backend.session.is_in_another_schema() && !parts.backend.reuse.is_for_others());
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_client_waits_for_its_own_questions_alone() {
     };
     for (of, waits) in [(other(), false), (owner(), true)] {
         let command = InFlight::own(Some(of), ForSession::Warnings, ReplyShape::Results);
-        parts.backend.expect(command);
+        parts.backend.flight.expect(command);
         assert_eq!(asked(&parts, Some(&parts.backend)), waits);
     }
     assert!(!asked(&parts, None), "it has no backend");
@@ -284,12 +284,12 @@ fn a_client_waits_for_its_own_questions_alone() {
 fn a_statement_whose_client_has_gone_may_have_set_a_savepoint() {
     let mut parts = Parts::new();
     // Without autocommit, where no flag tells of a savepoint.
-    parts.backend.transaction.note_status(0);
-    parts.backend.note_savepoint(None, true);
-    assert!(parts.backend.in_transaction());
+    parts.backend.session.transaction.note_status(0);
+    parts.backend.session.note_savepoint(None, true);
+    assert!(parts.backend.session.in_transaction());
     let mut parts = Parts::new();
-    parts.backend.transaction.note_status(0);
+    parts.backend.session.transaction.note_status(0);
     let plain = Statement::plain(ReplyShape::Status);
-    parts.backend.note_savepoint(Some(&plain), true);
-    assert!(!parts.backend.in_transaction());
+    parts.backend.session.note_savepoint(Some(&plain), true);
+    assert!(!parts.backend.session.in_transaction());
 }

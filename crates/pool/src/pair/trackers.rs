@@ -205,12 +205,12 @@ impl<S> Pair<'_, S> {
             return Ok(());
         }
         let mut wanted = wanted_by(&self.client.session, self.context.server);
-        if self.backend.is_in_another_schema() {
+        if self.backend.session.is_in_another_schema() {
             wanted = wanted.without_schema();
         }
         let mut changes = Vec::new();
         let hides = tracks_for_pool(self.client);
-        let bound = self.backend.bound_mut();
+        let bound = self.backend.session.bound_mut();
         let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
         if kept.is_err() || (self.client.session.pending_changes.add(&changes)).is_err() {
             return Err(UNREADABLE);
@@ -226,7 +226,7 @@ impl<S> Pair<'_, S> {
         };
         if retracking.pins {
             // Of the end of what is open nobody may be told.
-            *self.backend.bound_mut() = Bound::default();
+            *self.backend.session.bound_mut() = Bound::default();
         }
         let tracked = Rc::new(retracking.then);
         self.change_both(|session| session.tracked = Some(tracked.clone()));

@@ -6,13 +6,13 @@
 //! [`crate::backend::session_reset`]. Here is seen what a text needs, and whether a backend
 //! has it. Invariant: a name that is not certain counts as any name.
 
-use crate::backend::{Backend, Typed};
+use crate::backend::{Backend, BackendSession, Typed};
 use crate::client::{Client, ClientSession};
 use crate::group::tokens::ClientId;
 use crate::server::facts::ServerFacts;
 use session::global_defaults::GlobalDefaults;
 use session::send_mode::SendMode;
-use session::state::{UserVariables, can_restore};
+use session::state::{Session, UserVariables, can_restore};
 use session::text::Text;
 use session::user_variables::name_of;
 use sql::classify::{Statement, Verb, lists_user_variables};
@@ -117,14 +117,20 @@ pub(crate) enum Unfit {
     HasSchema,
 }
 
-impl<S> Backend<S> {
+impl BackendSession {
     /// Notes that it is brought into another session: variables that this one lacks are put to
     /// NULL, and stay.
     pub(crate) fn note_leftovers(&mut self, after: &UserVariables) {
-        let mut before = self.session.user_variables().pairs().iter();
+        let mut before = self.state.user_variables().pairs().iter();
         if before.any(|(name, _)| after.get(name).is_none()) {
             self.note_leftover();
         }
+    }
+
+    /// Notes that it is brought into this state.
+    pub(crate) fn enter(&mut self, state: Rc<Session>) {
+        self.note_leftovers(state.user_variables());
+        self.state = state;
     }
 }
 
@@ -137,12 +143,13 @@ impl<S> Client<S> {
         key: ClientId,
         (defaults, server): (&GlobalDefaults, &ServerFacts),
     ) -> bool {
-        let fits = self.may_choose_schema() || can_restore(&backend.session, &self.session.state);
-        fits && match self.session.may_be_reset_for(defaults, server) {
+        let (own, there) = (&self.session, &backend.session);
+        let fits = self.may_choose_schema() || can_restore(&there.state, &own.state);
+        fits && match own.may_be_reset_for(defaults, server) {
             true => true,
             // A reset would not give back what its login has set.
-            false if !defaults.init_connect().is_empty() => self.session.is_clean_on(backend),
-            false => (self.session.unfit_session(backend, key, (defaults, server))).is_none(),
+            false if !defaults.init_connect().is_empty() => own.is_clean_on(there),
+            false => (own.unfit_session(there, key, (defaults, server))).is_none(),
         }
     }
 
@@ -176,12 +183,12 @@ impl ClientSession {
         }
     }
 
-    /// True if its command finds nothing on a backend that it must not find there.
-    pub(crate) fn is_clean_on<S>(&self, backend: &Backend<S>) -> bool {
+    /// True if its command finds nothing in a backend's session that it must not find there.
+    pub(crate) fn is_clean_on(&self, there: &BackendSession) -> bool {
         let modifying = self.effects.modifying();
         let needs_none_left = modifying.is_some_and(|modifying| modifying.needs_none_left);
-        let mut there = backend.session.user_variables().pairs().iter();
-        !needs_none_left || !backend.has_leftovers() && there.all(|(name, _)| self.may_have(name))
+        let mut set = there.state.user_variables().pairs().iter();
+        !needs_none_left || !there.has_leftovers() && set.all(|(name, _)| self.may_have(name))
     }
 
     /// True if resetting a backend gives this client what a connection of its own would have.
@@ -196,19 +203,19 @@ impl ClientSession {
 
     /// Reason for which its command cannot run in a backend's session; `None` if it can. `key`: the
     /// client's own.
-    pub(crate) fn unfit_session<S>(
+    pub(crate) fn unfit_session(
         &self,
-        backend: &Backend<S>,
+        there: &BackendSession,
         key: ClientId,
         (defaults, facts): (&GlobalDefaults, &ServerFacts),
     ) -> Option<Unfit> {
-        let (from, to) = (&backend.session, &self.state);
+        let (from, to) = (&there.state, &self.state);
         let sets_schema = self.statement.send_mode == SendMode::NewSchema;
         if !sets_schema && !can_restore(from, to) {
             return Some(Unfit::HasSchema);
         }
-        let lacks = backend.was_reset() && self.is_harmed_by_reset(defaults, facts);
-        if lacks || !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
+        let lacks = there.was_reset() && self.is_harmed_by_reset(defaults, facts);
+        if lacks || !self.is_clean_on(there) || self.finds_types_of_others(there, key) {
             return Some(Unfit::NeedsReset);
         }
         // Whatever a reset has left of another schema, the one that is set now has its own.
@@ -218,9 +225,9 @@ impl ClientSession {
 
     /// True if stored code may have types there that it would not have in its session, and that it
     /// has not itself given it. `key`: the client's own.
-    pub(crate) fn finds_types_of_others<S>(&self, backend: &Backend<S>, key: ClientId) -> bool {
+    pub(crate) fn finds_types_of_others(&self, there: &BackendSession, key: ClientId) -> bool {
         let others = |typed: &&Typed| typed.by != Some(key);
-        let typed = backend.types_there().filter(others);
+        let typed = there.types_there().filter(others);
         typed.is_some_and(|typed| Some(&*typed.typing) != self.state.typing())
     }
 }

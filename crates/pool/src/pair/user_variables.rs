@@ -27,7 +27,8 @@
 //!
 //! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
 
-use crate::backend::{Backend, COLLECTED_MAX, ForSession, Purpose};
+use crate::backend::flight::{COLLECTED_MAX, Flight};
+use crate::backend::{ForSession, Purpose};
 use crate::client::ClientSession;
 use crate::client::modified::Modified;
 use crate::errors::reasons::PinReason;
@@ -155,30 +156,19 @@ impl ClientSession {
     }
 
     /// Notes that its statement, which may set these variables, is about to be sent to its backend.
-    pub(crate) fn note_modified<S>(
-        &mut self,
-        backend: Option<&mut Backend<S>>,
-        counted: (Time, &mut Counts),
-    ) {
+    pub(crate) fn note_modified(&mut self, there: &mut Flight, counted: (Time, &mut Counts)) {
         if let Some(next) = (self.effects.take_modifying()).filter(|next| !next.sets_nothing()) {
-            self.note_made(*next, backend, counted);
+            self.note_made(*next, there, counted);
         }
     }
 
     /// Notes the user variables that the next command to a backend may set.
-    fn note_made<S>(
-        &mut self,
-        next: Modified,
-        backend: Option<&mut Backend<S>>,
-        counted: (Time, &mut Counts),
-    ) {
-        if let Some(backend) = backend {
-            // What is asked of them is outdated: all of them are asked for once this has run. If it
-            // sets none, the answer counts.
-            for command in backend.flight_mut().filter(|_| next.fresh) {
-                if let Purpose::Session(ForSession::ReadBack(asked)) = &mut command.purpose {
-                    asked.properties = asked.properties.without(Properties::USER_VARIABLES);
-                }
+    fn note_made(&mut self, next: Modified, there: &mut Flight, counted: (Time, &mut Counts)) {
+        // What is asked of them is outdated: all of them are asked for once this has run. If it
+        // sets none, the answer counts.
+        for command in there.iter_mut().filter(|_| next.fresh) {
+            if let Purpose::Session(ForSession::ReadBack(asked)) = &mut command.purpose {
+                asked.properties = asked.properties.without(Properties::USER_VARIABLES);
             }
         }
         let modified = self.modified.get_or_insert_default();
@@ -205,9 +195,7 @@ impl<S> Pair<'_, S> {
         let made = Modified::of(made_by(sql, mode, class, &unset).unwrap_or_default());
         if !made.sets_nothing() {
             let Context { now, counts, .. } = &mut self.context;
-            (self.client)
-                .session
-                .note_made(made, Some(self.backend), (*now, counts));
+            (self.client.session).note_made(made, &mut self.backend.flight, (*now, counts));
         }
     }
 
@@ -241,7 +229,7 @@ impl<S> Pair<'_, S> {
         }
         // One that reads as if it had never been set may be there all the same.
         if changes.iter().any(|(_, literal)| literal.is_empty()) {
-            self.backend.note_leftover();
+            self.backend.session.note_leftover();
         }
         let exact = changes.len() == names.len();
         match self.with_changes(&changes).filter(|_| exact) {
@@ -272,7 +260,7 @@ impl<S> Pair<'_, S> {
 
     /// Sets these for client and backend, and ends their pin: they follow the client.
     fn carry_variables(&mut self, user: &UserVariables) {
-        self.backend.note_leftovers(user);
+        self.backend.session.note_leftovers(user);
         self.change_both(|session| session.set_user_variables(user.clone()));
         self.client.session.pins.end(PinCause::UserVariable, VALUES);
     }
@@ -324,7 +312,7 @@ mod tests {
         };
         let question = ForSession::ReadBack(question.asked());
         let question = InFlight::own(Some(owner()), question, ReplyShape::Results);
-        parts.backend.expect(question);
+        parts.backend.flight.expect(question);
         let next = Modified {
             names: names.iter().map(|name| name.as_bytes().into()).collect(),
             fresh: !names.is_empty(),
@@ -333,8 +321,8 @@ mod tests {
         };
         (parts.client.session.effects).plan_modifying(Some(Box::new(next)));
         let counted = (NOW, &mut parts.counts);
-        (parts.client.session).note_modified(Some(&mut parts.backend), counted);
-        let mut flight = parts.backend.flight().iter();
+        (parts.client.session).note_modified(&mut parts.backend.flight, counted);
+        let mut flight = parts.backend.flight.iter();
         let counts = flight.any(|command| command.reads(Properties::USER_VARIABLES));
         let modified = parts.client.session.modified.as_ref();
         (counts, modified.is_some_and(|modified| modified.fresh))
@@ -379,7 +367,7 @@ mod tests {
                 ..Modified::default()
             })));
             let counted = (NOW, &mut parts.counts);
-            (parts.client.session).note_modified(Some(&mut parts.backend), counted);
+            (parts.client.session).note_modified(&mut parts.backend.flight, counted);
         }
         let pinned = PinReason::Text(PinCause::UserVariable);
         let left = (parts.client.session.modified.as_ref()).map_or(0, |t| t.names.len());

@@ -81,7 +81,7 @@ impl<S> ClientView<'_, S> {
     /// True if such a command of its own is in flight on its backend.
     fn has_in_flight(&self, is_such: impl Fn(&InFlight) -> bool) -> bool {
         let own = |command: &InFlight| command.owner == Some(self.key) && is_such(command);
-        (self.backend).is_some_and(|backend| backend.flight().iter().any(own))
+        (self.backend).is_some_and(|backend| backend.flight.iter().any(own))
     }
 
     /// True if nothing but questions of the pool's own is under way for an idle client.
@@ -91,7 +91,7 @@ impl<S> ClientView<'_, S> {
             return false;
         }
         match self.backend {
-            Some(backend) => !backend.in_transaction() && !backend.flight().is_empty(),
+            Some(backend) => !backend.session.in_transaction() && !backend.flight.is_empty(),
             None => false,
         }
     }
@@ -106,7 +106,8 @@ impl<S> ClientView<'_, S> {
             }
         };
         if let Some(backend) = self.backend {
-            let sessions = backend.prepared.sessions().chain([&backend.session]);
+            let there = &backend.session;
+            let sessions = there.prepared.sessions().chain([&there.state]);
             sessions.for_each(|session| add(&session.defaults));
         }
         if let Some(prepared) = self.client.session.prepared.as_ref() {
@@ -124,9 +125,9 @@ impl<S> ClientView<'_, S> {
         // A statement with a `sql_mode` of its own has left its flags in the last OK.
         // A backend that is still in somebody else's session tells whether that one commits.
         let told = |backend: &Backend<S>| {
-            let flags = backend.transaction.status() & !status::OF_ONE_REPLY;
+            let flags = backend.session.transaction.status() & !status::OF_ONE_REPLY;
             match session.commits() {
-                commits if commits == backend.session.commits() => flags,
+                commits if commits == backend.session.state.commits() => flags,
                 true => flags | status::AUTOCOMMIT,
                 false => flags & !status::AUTOCOMMIT,
             }
@@ -167,8 +168,8 @@ mod tests {
         let (on, off) = (parts.client.session.state.clone(), Rc::new(off));
         let told = |flags, client: &Rc<Session>, backend: &Rc<Session>, parts: &mut Parts| {
             parts.client.session.state = client.clone();
-            parts.backend.session = backend.clone();
-            parts.backend.transaction.note_status(flags);
+            parts.backend.session.state = backend.clone();
+            parts.backend.session.transaction.note_status(flags);
             let view = ClientView {
                 key: owner(),
                 client: &parts.client,

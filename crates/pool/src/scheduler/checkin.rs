@@ -27,9 +27,9 @@ pub(crate) fn release<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     let owner = backend.client();
     let client = owner.and_then(|owner| parts.clients.get_mut(owner));
     if !backend.is_reader() {
-        backend.note_accepted(client.as_deref());
+        backend.note_accepted(client.as_deref().map(|client| &client.session));
     }
-    if backend.flight().is_empty() {
+    if backend.flight.is_empty() {
         // It may have run nothing.
         let wanting = parts.server_side.running.ends(backend);
         parts.work.turn_output.wake(wanting.into_iter());
@@ -38,7 +38,7 @@ pub(crate) fn release<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     match (owner, client) {
         (Some(owner), Some(client)) => {
             client.unbind(owner, Some(backend));
-            backend.note_last_client(LastClient {
+            backend.session.note_last_client(LastClient {
                 client: owner,
                 sent: client.session.last.number,
             });
@@ -111,26 +111,28 @@ pub(crate) fn orphan<N: Net>(
         parts.observed.counts.rolled_back += 1;
         return parts.backend_writer().ask(backend_id, &out);
     }
-    let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
-    let mut flight = backend.flight().iter();
+    let clean = !pinned
+        && !backend.session.in_transaction()
+        && backend.session.reports == Reports::Complete;
+    let mut flight = backend.flight.iter();
     let only_statements = flight.all(|command| command.purpose == Purpose::Statement);
     if !clean || !only_statements {
         abort::abort_followers(parts, backend_id, Some(key));
         return parts.closer().retire(backend_id);
     }
     backend.binding.forget(key);
-    if backend.flight().is_empty() {
-        backend.forget_insert_id();
+    if backend.flight.is_empty() {
+        backend.session.forget_insert_id();
         return release(parts, backend_id);
     }
     // Its last statement runs on: it ends as it would on a connection of the client's own, and
     // then the backend is looked at again.
-    for command in backend.flight_mut() {
+    for command in backend.flight.iter_mut() {
         if command.owner == Some(key) {
             command.owner = None;
         }
     }
-    backend.note_left(now);
+    backend.flight.note_left(now);
     // Its reading may have stopped for the client's sake, and no event will start it again.
     parts.work.bulk.read_at_once(backend_id);
 }

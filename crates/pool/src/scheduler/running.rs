@@ -79,7 +79,7 @@ impl Running {
     ) -> u64 {
         let mut stalled = 0;
         for backend in backends.values_mut() {
-            let is_late = now.since(backend.busy_since()) >= settings.stall_max;
+            let is_late = now.since(backend.flight.busy_since()) >= settings.stall_max;
             if is_late && backend.stall(wanting) {
                 self.count -= usize::from(!backend.is_reader());
                 stalled += 1;
@@ -95,7 +95,7 @@ impl Running {
         settings: &Settings,
     ) -> Time {
         let counted = backends.iter().filter(|(_, b)| b.is_counted());
-        let oldest = counted.map(|(_, backend)| backend.busy_since()).min();
+        let oldest = (counted.map(|(_, backend)| backend.flight.busy_since())).min();
         oldest.map_or(Time::NEVER, |oldest| oldest + settings.stall_max)
     }
 }
@@ -117,10 +117,10 @@ mod tests {
         running.begins(&mut backend, Time(5));
         assert_eq!(running.count, 0, "nothing is in flight");
         let command = InFlight::own(None, ForBackend::Clearing, ReplyShape::Status);
-        backend.expect(command);
+        backend.flight.expect(command);
         running.begins(&mut backend, Time(5));
         running.begins(&mut backend, Time(9));
-        assert_eq!((running.count, backend.busy_since()), (1, Time(5)));
+        assert_eq!((running.count, backend.flight.busy_since()), (1, Time(5)));
         running.ends(&mut backend);
         running.ends(&mut backend);
         assert_eq!((running.count, backend.is_counted()), (0, false));
@@ -131,7 +131,7 @@ mod tests {
         let mut running = Running::default();
         let mut stalled = backend();
         let command = InFlight::own(None, ForBackend::Clearing, ReplyShape::Status);
-        stalled.expect(command);
+        stalled.flight.expect(command);
         running.begins(&mut stalled, Time(5));
         assert!(stalled.stall(&mut Vec::new()));
         running.count -= 1;

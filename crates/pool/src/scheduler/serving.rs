@@ -69,7 +69,7 @@ pub(crate) fn take_followers<N: Net>(parts: &mut Parts<N>, backend_id: BackendId
     while !parts.client_side.waiting_count.is_empty()
         && let Some(backend) = parts.backends.get(backend_id)
         && backend.takes_followers()
-        && backend.flight().len() < parts.settings.pipeline_max
+        && backend.flight.len() < parts.settings.pipeline_max
         && let pool = backend.pool
         && !parts.matching().yields()
         && !(parts.backend_pools).owes_next(&parts.shared.budget, parts.index)

@@ -76,7 +76,7 @@ pub(crate) fn lose_unanswered<N: Net>(parts: &mut Parts<N>, lasted: Duration) {
         let (readers, clients) = (&parts.client_side.slow_readers, &parts.clients);
         let is_held_up = backend.transport.is_readable()
             && !readers.may_read(backend, clients, &parts.shared, now);
-        is_open && !backend.is_reader() && !backend.flight().is_empty() && !is_held_up
+        is_open && !backend.is_reader() && !backend.flight.is_empty() && !is_held_up
     };
     for key in parts.backends.keys_of(owes) {
         losses::lose(parts, key, &why);

@@ -26,7 +26,8 @@ pub(crate) fn take_schemas<N: Net>(parts: &mut Parts<N>) {
         _ => command.purpose == Purpose::Statement,
     };
     let stands_there = |backend: &Backend<N::Sock>| {
-        backend.session.schema.as_ref().is_some_and(is_one) || backend.flight().iter().any(comes)
+        let schema = backend.session.state.schema.as_ref();
+        schema.is_some_and(is_one) || backend.flight.iter().any(comes)
     };
     for key in parts.backends.keys_of(stands_there) {
         let Some(backend) = parts.backends.get_mut(key) else {
@@ -67,7 +68,7 @@ mod tests {
             let mut session = Session::default();
             session.use_schema(Some(schema.as_bytes().into()));
             let backend = group.parts.backends.get_mut(backend_id).unwrap();
-            backend.session = Rc::new(session);
+            backend.session.state = Rc::new(session);
         }
         take_schemas(&mut group.parts);
         assert_eq!(group.parts.backends.keys().len(), 4, "nothing is defined");

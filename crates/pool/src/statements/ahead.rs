@@ -41,7 +41,7 @@ pub(crate) fn prepare_ahead<N: Net>(
     if (client.session).is_prepared_on(backend, message, &parts.shared.server) {
         return None;
     }
-    if backend.prepared.is_full(share) {
+    if backend.session.prepared.is_full(share) {
         return Some(parts.answers().refuse_to_prepare(key));
     }
     let definition = client.session.prepared.under_way()?.definition.clone();
@@ -52,7 +52,7 @@ pub(crate) fn prepare_ahead<N: Net>(
         let refusal = Refusal::Prepared(Unprepared::NoSession);
         return Some(parts.answers().refuse_counted(key, &refusal));
     };
-    let same = Rc::ptr_eq(&backend.session, &session);
+    let same = Rc::ptr_eq(&backend.session.state, &session);
     let changed = client.session.last.pending.changed;
     if !same && changed.intersects(Properties::COLLATION) {
         // What the session is now must be known, or there would be no way back to it.
@@ -89,7 +89,7 @@ pub(crate) fn wait_for_property<N: Net>(
 ) -> Handled {
     let handled = sending::send_restore(parts, key, backend_id, b"");
     if let Some(mut pair) = parts.pair(key, backend_id)
-        && !(pair.backend.flight().iter()).any(|command| command.reads(property))
+        && !(pair.backend.flight.iter()).any(|command| command.reads(property))
     {
         let next = pair.read_back(property);
         endings::follow(parts, key, backend_id, next);

@@ -211,9 +211,9 @@ impl<S> Alone<'_, S> {
         let wanted = wanted_by(&client.session, self.server);
         // In a transaction that it is told of, a question of the pool's own would show.
         let tells = wanted.state || wanted.transactions.has_states();
-        let rests = backend.flight().is_empty() && !backend.reuse.is_frozen();
-        let has_reports = backend.reports == Reports::Complete;
-        !tells && rests && has_reports && backend.in_transaction()
+        let rests = backend.flight.is_empty() && !backend.reuse.is_frozen();
+        let has_reports = backend.session.reports == Reports::Complete;
+        !tells && rests && has_reports && backend.session.in_transaction()
     }
 
     /// Reports in the answer to such a text. `None` where the client is to be told what only the
@@ -251,7 +251,7 @@ impl<S> Alone<'_, S> {
     /// are answered.
     pub(crate) fn is_about_to_leave(&self) -> bool {
         let backend = (self.view.backend).filter(|_| !self.view.client.session.is_held());
-        backend.is_some_and(|b| !b.in_transaction() && !b.flight().is_empty())
+        backend.is_some_and(|b| !b.session.in_transaction() && !b.flight.is_empty())
     }
 
     /// True if a command that waits in the client's input may need no backend.

@@ -88,7 +88,7 @@ impl<S> StatementCommands<'_, S> {
         let own = own.flatten();
         let sql = own.as_deref().unwrap_or(text.sql);
         let backend = self.backend;
-        if backend.is_some_and(|backend| backend.prepared.is_full(self.share)) {
+        if backend.is_some_and(|backend| backend.session.prepared.is_full(self.share)) {
             return CommandOutcome::Full;
         }
         let client = &mut *self.client;

@@ -28,7 +28,7 @@ use wire::errors::refuses_writes;
 /// Resumes a client that has waited for its own backend, and keeps it.
 pub(crate) fn resume<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     let backend = parts.backends.get(backend_id);
-    if let Some(backend) = backend.filter(|backend| backend.flight().is_empty())
+    if let Some(backend) = backend.filter(|backend| backend.flight.is_empty())
         && let Some(owner) = backend.client()
         && let Some(client) = backend.client_in(&parts.clients)
         && client.state() == ClientState::Waiting
@@ -70,12 +70,12 @@ pub(crate) fn note_done<S>(
 ) -> Done {
     backend.note_served();
     let statement = client.map(|client| &client.session.statement);
-    backend.note_savepoint(statement, summary.error.is_none());
+    (backend.session).note_savepoint(statement, summary.error.is_none());
     let has_prepared = client.is_some_and(|client| client.session.prepared.is_some());
     // What a client that keeps the backend has left there is no change by a reply of nobody.
     let dirty = match backend.client() {
         Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
-        _ => backend.has_changed(summary),
+        _ => backend.session.has_changed(summary),
     };
     backend.pass_on();
     Done {
@@ -86,8 +86,8 @@ pub(crate) fn note_done<S>(
             statement: client.session.statement,
         }),
         dirty,
-        alone: backend.flight().is_empty(),
-        prepares: has_prepared || backend.prepared.preparing.is_some(),
+        alone: backend.flight.is_empty(),
+        prepares: has_prepared || backend.session.prepared.preparing.is_some(),
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn statement_done<N: Net>(
     };
     let explanation = pair.client.session.explanation().with_due(summary.due);
     let noted = pair.note_statement(summary, explanation);
-    if let Some(open) = pair.backend.see_transaction(command.sent) {
+    if let Some(open) = pair.backend.session.see_transaction(command.sent) {
         open.statements = open.statements.saturating_add(1);
     }
     if let Err(why) = noted {
@@ -166,6 +166,7 @@ fn note_prepared<N: Net>(
         return;
     };
     let (preparing, mut closed) = backend
+        .session
         .take_prepared(summary, &mut parts.known.definitions)
         .unzip();
     let pair = (command.owner).and_then(|owner| parts.pair(owner, backend_id));
@@ -234,18 +235,18 @@ fn statement_of_nobody<N: Net>(
         abort::abort_followers(parts, backend_id, None);
         return parts.closer().retire(backend_id);
     }
-    if !backend.flight().is_empty() {
+    if !backend.flight.is_empty() {
         return parts.work.tasks.add(Task::Pipeline(backend_id));
     }
     if backend.client_in(&parts.clients).is_some() {
         return parts.work.tasks.add(Task::Settle(backend_id));
     }
     let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
-    let due = backend.reports != Reports::Complete;
-    if unknown || due || backend.in_transaction() {
+    let due = backend.session.reports != Reports::Complete;
+    if unknown || due || backend.session.in_transaction() {
         return parts.closer().retire(backend_id);
     }
-    backend.forget_insert_id();
+    backend.session.forget_insert_id();
     checkin::release(parts, backend_id);
 }
 
@@ -310,9 +311,9 @@ mod tests {
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
         for _ in 0..2 {
             let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
-            backend.expect(command);
+            backend.flight.expect(command);
         }
-        backend.note_left(NOW);
+        backend.flight.note_left(NOW);
         (group, key, backend_id)
     }
 
@@ -320,7 +321,7 @@ mod tests {
     fn answered(group: &mut Group<Scripted>, backend_id: BackendId, summary: &ReplySummary) {
         let parts = &mut group.parts;
         let backend = parts.backends.get_mut(backend_id).unwrap();
-        let command = backend.take_answered().unwrap();
+        let command = backend.flight.take_answered().unwrap();
         let client = command.owner.and_then(|owner| parts.clients.get(owner));
         let done = note_done(backend, client, &parts.backend_pools, &command, summary);
         statement_done(parts, backend_id, &command, summary, done);
@@ -387,13 +388,13 @@ mod tests {
     fn conditions_of_a_reply_of_nobody_are_no_clients() {
         let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        let command = backend.take_answered().unwrap();
+        let command = backend.flight.take_answered().unwrap();
         let warned = ReplySummary {
             warned: true,
             ..ReplySummary::default()
         };
-        backend.note_conditions_left(&command, &warned, None);
-        assert!(backend.conditions_of.is_some_and(|of| of != key));
+        (backend.session).note_conditions_left(&command, &warned, None);
+        assert!(backend.session.conditions_of.is_some_and(|of| of != key));
     }
 
     #[test]
@@ -401,7 +402,7 @@ mod tests {
         let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
         group.parts.clients.get_mut(key).unwrap().session.pins = Default::default();
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.transaction.note_begin_sent();
+        backend.session.transaction.note_begin_sent();
         let client = group.parts.clients.get_mut(key).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
         let statement = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
@@ -410,6 +411,7 @@ mod tests {
             .backends
             .get_mut(backend_id)
             .unwrap()
+            .flight
             .expect(statement);
         abort::abort_followers(&mut group.parts, backend_id, None);
         let client = group.parts.clients.get(key);

@@ -74,7 +74,7 @@ pub(crate) fn on_prepared<N: Net>(
             if let Some((backend_id, definition, id)) = commands.close(&payload)
                 && let Some(backend) = parts.backends.get_mut(backend_id)
             {
-                if let Some(out) = backend.close_cursor(&definition, id) {
+                if let Some(out) = backend.session.close_cursor(&definition, id) {
                     parts.backend_writer().send(backend_id, &out);
                 }
                 endings::settle(parts, backend_id);
@@ -167,17 +167,17 @@ pub(crate) fn give_statements_back<N: Net>(parts: &mut Parts<N>) {
             continue;
         };
         let idle = backend.state() == BackendState::Idle;
-        if !idle || backend.prepared.count() <= share {
+        if !idle || backend.session.prepared.count() <= share {
             continue;
         }
         let mut out = Vec::new();
-        while backend.prepared.count() > share
-            && let Some(id) = backend.prepared.take_oldest()
+        while backend.session.prepared.count() > share
+            && let Some(id) = backend.session.prepared.take_oldest()
         {
             put_closes(&mut out, &[id]);
         }
         // The rest are names, whose end has a reply.
-        if backend.prepared.count() > share {
+        if backend.session.prepared.count() > share {
             parts.closer().retire(backend_id);
         } else {
             parts.backend_writer().send(backend_id, &out);

@@ -90,17 +90,17 @@ fn note_sent<N: Net>(
     (parts.observed.figures.digests).sent(client.session.statement.digest, waited);
     client.join(backend_id);
     client.session.last.sent();
-    let first = backend.flight().is_empty();
-    let behind = backend.flight().back().and_then(|command| command.owner);
+    let first = backend.flight.is_empty();
+    let behind = backend.flight.back().and_then(|command| command.owner);
     parts.observed.counts.pipelined += u64::from(behind.is_some_and(|owner| owner != key));
     // Beside a transaction, or what a client is pinned for, nobody else has a place.
-    let apart = client.session.is_held() || backend.in_transaction();
+    let apart = client.session.is_held() || backend.session.in_transaction();
     let session_digest = if apart { 0 } else { client.session_digest() };
     if first {
-        backend.begin_pipeline(parts.known.digests.trusts(session_digest));
+        (backend.flight).begin_pipeline(parts.known.digests.trusts(session_digest));
     }
     let kept = match backend.is_reader() && !apart || !first && session_digest != 0 {
-        true => backend.keep_for_followers(message),
+        true => backend.flight.keep_for_followers(message),
         false => 0,
     };
     let mut command = InFlight {
@@ -115,14 +115,14 @@ fn note_sent<N: Net>(
         kept,
     };
     if let Prefix::Joined(joined) = prefix {
-        backend.expect_joined(key, joined);
+        backend.flight.expect_joined(key, joined);
         command.reply = command.reply.behind();
         backend.put_joined(message, joined);
     }
-    backend.expect(command);
+    backend.flight.expect(command);
     parts.server_side.running.begins(backend, now);
     if parts.shared.server.flavour.is_mysql() {
-        backend.note_typing(key, &client.session.state);
+        backend.session.note_typing(key, &client.session.state);
     }
     match client.session.statement.code {
         Code::None => {}
@@ -130,7 +130,7 @@ fn note_sent<N: Net>(
         Code::Known => parts.observed.counts.code_known += 1,
     }
     if runs && client.session.effects.modifying().is_some() {
-        (client.session).note_modified(Some(backend), (now, &mut parts.observed.counts));
+        (client.session).note_modified(&mut backend.flight, (now, &mut parts.observed.counts));
     }
     Some((waited, client.session.prepared.under_way().is_some()))
 }

@@ -123,8 +123,8 @@ pub(crate) fn begin<N: Net>(
         return parts.answers().refuse_counted(key, &refusal);
     }
     let has_prepared = client.session.prepared.is_some();
-    let unfit =
-        (client.session).unfit_session(backend, key, (&parts.known.defaults, &parts.shared.server));
+    let facts = (&parts.known.defaults, &parts.shared.server);
+    let unfit = (client.session).unfit_session(&backend.session, key, facts);
     if let Some(unfit) = unfit
         && let Some(handled) =
             session_reset::reset_session(parts, (key, backend_id), unfit, message.len())

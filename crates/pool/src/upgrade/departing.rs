@@ -111,10 +111,10 @@ fn is_pending_first<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
         return false;
     };
     let backend = idle.and_then(|client| client.backend_in(&parts.backends));
-    let Some(backend) = backend.filter(|backend| backend.owes_report(mysql)) else {
+    let Some(backend) = backend.filter(|backend| backend.session.owes_report(mysql)) else {
         return false;
     };
-    if !backend.flight().is_empty() {
+    if !backend.flight.is_empty() {
         return true;
     }
     let pair = parts.pair(key, backend_id);
@@ -156,6 +156,7 @@ mod tests {
                 .backends
                 .get_mut(backend)
                 .unwrap()
+                .flight
                 .expect(question);
         }
         (key, backend)
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(goes(&mut group.parts, alone), Going::Now);
         let (key, backend_id) = bound(&mut group, false);
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.transaction.note_begin_sent();
+        backend.session.transaction.note_begin_sent();
         assert_eq!(
             goes(&mut group.parts, key),
             Going::Now,
@@ -196,6 +197,7 @@ mod tests {
             .backends
             .get_mut(backend)
             .unwrap()
+            .flight
             .take_answered();
         assert_eq!(goes(&mut group.parts, key), Going::Now);
     }
@@ -207,16 +209,10 @@ mod tests {
         let client = group.parts.clients.get_mut(key).unwrap();
         (client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.reports = Reports::Due(Explanation::None);
+        backend.session.reports = Reports::Due(Explanation::None);
         let asked = |group: &mut Group<Scripted>| {
             assert_eq!(goes(&mut group.parts, key), Going::Soon(Stays::Pinned));
-            let flight = group
-                .parts
-                .backends
-                .get(backend_id)
-                .unwrap()
-                .flight()
-                .iter();
+            let flight = group.parts.backends.get(backend_id).unwrap().flight.iter();
             let asks = |command: &&InFlight| {
                 matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
             };
@@ -232,7 +228,7 @@ mod tests {
         let mut group = group();
         let (in_transaction, backend_id) = bound(&mut group, true);
         let backend = group.parts.backends.get_mut(backend_id).unwrap();
-        backend.transaction.note_begin_sent();
+        backend.session.transaction.note_begin_sent();
         assert_eq!(
             goes(&mut group.parts, in_transaction),
             Going::Not(Stays::Holding)
@@ -289,6 +285,7 @@ mod tests {
             .backends
             .get_mut(backend)
             .unwrap()
+            .flight
             .take_answered();
         assert!(has_departures(&mut group.parts));
         assert_eq!(next_departure(&mut group.parts), Some((soon, NOW)));

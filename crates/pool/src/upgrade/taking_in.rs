@@ -170,7 +170,7 @@ fn take_in_backend<N: Net>(
         session,
     );
     backend.take_kind(&parts.backend_pools.pools[pool].key);
-    backend.prepared = OnBackend::of_records(bound.prepared, |sql, session| {
+    backend.session.prepared = OnBackend::of_records(bound.prepared, |sql, session| {
         let mode = parts.shared.server.lex_mode(session, capabilities);
         (parts.known.definitions).read(&mut parts.known.sessions, sql, session, mode)
     });

@@ -14,11 +14,11 @@ use wire::status::{AUTOCOMMIT, IN_TRANS};
 fn backend(before: usize, since: usize) -> Backend<()> {
     let mut backend = Backend::of_tests(Time(0), Rc::default());
     let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
-    backend.expect(command);
-    backend.summary.columns = Some(1);
-    backend.summary.len = before;
-    backend.note_left(Time(7));
-    backend.summary.len += since;
+    backend.flight.expect(command);
+    backend.flight.summary_mut().columns = Some(1);
+    backend.flight.summary_mut().len = before;
+    backend.flight.note_left(Time(7));
+    backend.flight.summary_mut().len += since;
     backend
 }
 
@@ -34,7 +34,7 @@ fn the_rest_of_a_short_reply_is_read() {
 #[test]
 fn what_has_sent_no_rows_is_carried_out() {
     let mut backend = backend(0, UNREAD_BYTES_MAX + 1);
-    backend.summary.columns = None;
+    backend.flight.summary_mut().columns = None;
     let later = Time(8) + UNREAD_MAX;
     assert!(!backend.is_read_in_vain(later));
 }
@@ -43,9 +43,9 @@ fn what_has_sent_no_rows_is_carried_out() {
 fn a_reply_counts_from_when_its_own_client_left() {
     let mut backend = backend(100, 50);
     let behind = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
-    backend.expect(behind);
-    backend.note_left(Time(9));
-    let left = |place: usize| backend.flight()[place].left;
+    backend.flight.expect(behind);
+    backend.flight.note_left(Time(9));
+    let left = |place: usize| backend.flight.iter().nth(place).unwrap().left;
     assert_eq!(
         left(0),
         Some(Left {
@@ -141,7 +141,7 @@ fn the_pools_own_question_is_bounded_and_a_statement_is_not() {
         (ForBackend::GiveBack.into(), false),
     ] {
         let mut backend = standing(BackendState::CheckedOut);
-        backend.expect(InFlight::own(None, purpose, ReplyShape::Status));
+        (backend.flight).expect(InFlight::own(None, purpose, ReplyShape::Status));
         let at = |ms| after(&backend, &settings, (Duration::from_millis(ms), None));
         assert_eq!(at(500), None, "{purpose:?}");
         let lost = matches!(at(501), Some(Overdue::Lost(_)));
@@ -154,7 +154,7 @@ fn the_pools_own_question_is_bounded_and_a_statement_is_not() {
 fn a_rollback_behind_a_client_that_left_is_bounded_from_when_it_was_sent() {
     let settings = test_settings("wait_ms_max = 500");
     let mut backend = standing(BackendState::CheckedOut);
-    backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
+    (backend.session.transaction).note_status(AUTOCOMMIT | IN_TRANS);
     let sent = Time(0) + Duration::from_secs(7);
     assert!(
         backend

@@ -16,7 +16,7 @@ fn client() -> Client<()> {
 fn backend(owners: &[Option<ClientId>]) -> Backend<()> {
     let mut backend = Backend::of_tests(NOW, Rc::default());
     for owner in owners {
-        backend.expect(InFlight::own(
+        backend.flight.expect(InFlight::own(
             *owner,
             Purpose::Statement,
             ReplyShape::Results,
@@ -50,7 +50,11 @@ fn statements_of_others_behind_a_reply_are_followers() {
         (&[a, None], false),
         (&[a, None, b], true),
     ] {
-        assert_eq!(backend(owners).has_followers(), may_pipeline, "{owners:?}");
+        assert_eq!(
+            backend(owners).flight.has_followers(),
+            may_pipeline,
+            "{owners:?}"
+        );
     }
 }
 
@@ -72,7 +76,11 @@ fn a_backend_that_is_held_up_is_looked_at_when_its_reader_is_slow() {
     assert_eq!(next(&readers, &backends, false, NOW), Time::NEVER);
     // Those that are pipelined behind it wait, whoever else does.
     let follower = InFlight::own(Some(key(2)), Purpose::Statement, ReplyShape::Results);
-    backends.get_mut(backend_id).unwrap().expect(follower);
+    backends
+        .get_mut(backend_id)
+        .unwrap()
+        .flight
+        .expect(follower);
     assert_eq!(next(&readers, &backends, false, NOW), NOW + SLOW_AFTER);
     let slow = NOW + SLOW_AFTER;
     assert_eq!(
@@ -250,7 +258,12 @@ fn who_has_had_a_reply_while_others_are_slow_is_known_until_nobody_is() {
     bench.readers.statement_ended(backend, DIGEST, owner);
     assert!(!bench.readers.is_proven(owner), "it was slow itself");
     bench.readers.statement_ended(elsewhere, 0, other(1));
-    bench.backends.get_mut(backend).unwrap().take_reply(SLOW);
+    bench
+        .backends
+        .get_mut(backend)
+        .unwrap()
+        .flight
+        .take_reply(SLOW);
     bench.relieve(false, SLOW);
     bench.relieve(false, SLOW);
     assert!(!bench.readers.is_proven(other(1)));
@@ -269,7 +282,12 @@ fn what_is_long_counts_from_its_start_to_its_end() {
     bench.readers.statement_ended(backend, DIGEST, other());
     assert!(!bench.is_squeezed());
     bench.readers.start_long(backend, owner);
-    bench.backends.get_mut(backend).unwrap().take_answered();
+    bench
+        .backends
+        .get_mut(backend)
+        .unwrap()
+        .flight
+        .take_answered();
     bench.relieve(false, SLOW);
     assert!(!bench.is_squeezed(), "nothing is in flight any more");
 }
@@ -323,8 +341,18 @@ fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wai
     for n in [0, 1] {
         let backend = bench.backend_ids[n];
         bench.readers.statement_ended(backend, DIGEST, other());
-        bench.backends.get_mut(backend).unwrap().take_answered();
-        bench.backends.get_mut(backend).unwrap().take_reply(NOW);
+        bench
+            .backends
+            .get_mut(backend)
+            .unwrap()
+            .flight
+            .take_answered();
+        bench
+            .backends
+            .get_mut(backend)
+            .unwrap()
+            .flight
+            .take_reply(NOW);
         let client = bench.clients.get_mut(bench.owners[n]).unwrap();
         client.output = None;
     }

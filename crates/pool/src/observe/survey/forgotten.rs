@@ -59,7 +59,7 @@ impl<N: Net> Survey<'_, N> {
         let in_flight = || {
             let owned = |command: &crate::backend::InFlight| command.owner == Some(key);
             let mut backends = self.backends.iter();
-            backends.any(|(_, backend)| backend.flight().iter().any(owned))
+            backends.any(|(_, backend)| backend.flight.iter().any(owned))
         };
         match client.state() {
             _ if client.place.is_in_queue() => {

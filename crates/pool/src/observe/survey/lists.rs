@@ -32,9 +32,12 @@ struct Beside<'a> {
 impl<S> ClientView<'_, S> {
     /// Age in seconds of the client's open transaction, and the statements answered in it.
     fn transaction(&self, now: Time) -> Option<(f64, u32)> {
-        let backend = self.backend.filter(|backend| backend.in_transaction())?;
-        let number = backend.transaction.number();
-        let seen = (backend.transaction_seen()).filter(|seen| seen.number == number);
+        let there =
+            (self.backend.map(|backend| &backend.session)).filter(|b| b.in_transaction())?;
+        let number = there.transaction.number();
+        let seen = there
+            .transaction_seen()
+            .filter(|seen| seen.number == number);
         let (since, statements) = match seen {
             Some(seen) => (seen.since, seen.statements),
             // The statement that begins it has not been answered.
@@ -61,7 +64,7 @@ impl<S> ClientView<'_, S> {
             schema: (client.session.state.schema.as_ref())
                 .map(|schema| String::from_utf8_lossy(schema).into_owned()),
             thread: backend.map(|backend| backend.thread),
-            in_transaction: backend.is_some_and(Backend::in_transaction),
+            in_transaction: backend.is_some_and(|backend| backend.session.in_transaction()),
             transaction: self.transaction(now),
             pins: (pins.iter().map(|pin| (pin.reason.name(), age(pin)))).collect(),
             lock_names: (locks.iter())
@@ -96,15 +99,15 @@ impl<S> Backend<S> {
                 BackendState::Dialling => "dialling",
                 BackendState::Preparing => "preparing",
                 BackendState::Idle => "idle",
-                BackendState::CheckedOut if self.flight().is_empty() => "held",
+                BackendState::CheckedOut if self.flight.is_empty() => "held",
                 BackendState::CheckedOut => "running",
             },
             state_seconds: now.since(self.since()).as_secs_f64(),
             age_seconds: now.since(self.born()).as_secs_f64(),
             client,
-            in_transaction: self.in_transaction(),
-            in_flight: self.flight().len(),
-            prepared: self.prepared.count(),
+            in_transaction: self.session.in_transaction(),
+            in_flight: self.flight.len(),
+            prepared: self.session.prepared.count(),
         }
     }
 }
@@ -124,7 +127,7 @@ impl<N: Net> Survey<'_, N> {
         client.is_some_and(|client| {
             let backend = client.backend_in(self.backends);
             client.state() == ClientState::Idle
-                && backend.is_some_and(Backend::in_transaction)
+                && backend.is_some_and(|backend| backend.session.in_transaction())
                 && self.net.now().since(client.since()) >= idle_for
         })
     }

@@ -31,7 +31,7 @@ impl<S> Backend<S> {
         let own = |command: &InFlight| command.purpose != Purpose::Statement;
         match self.state() {
             BackendState::Dialling | BackendState::Preparing => true,
-            _ => !self.flight().is_empty() && self.flight().iter().all(own),
+            _ => !self.flight.is_empty() && self.flight.iter().all(own),
         }
     }
 }
@@ -46,7 +46,7 @@ impl<S> ClientView<'_, S> {
         now: Time,
     ) -> ReportLine {
         let (client, backend) = (self.client, self.backend);
-        let asked = backend.is_some_and(|backend| !backend.flight().is_empty());
+        let asked = backend.is_some_and(|backend| !backend.flight.is_empty());
         let state = match client.state() {
             ClientState::Accepted
             | ClientState::Greeted
@@ -64,7 +64,7 @@ impl<S> ClientView<'_, S> {
             ClientState::Leaving => "leaving",
         };
         let thread = match backend {
-            Some(backend) if backend.in_transaction() => {
+            Some(backend) if backend.session.in_transaction() => {
                 format!("in a transaction on thread {}", backend.thread)
             }
             Some(backend) => format!("on thread {}", backend.thread),

@@ -131,7 +131,11 @@ impl Bench {
     /// Puts a statement of a client in flight on a backend.
     fn runs(&mut self, client: ClientId, backend: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
-        self.backends.get_mut(backend).unwrap().expect(command);
+        self.backends
+            .get_mut(backend)
+            .unwrap()
+            .flight
+            .expect(command);
         let client = self.clients.get_mut(client).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
     }
@@ -412,11 +416,11 @@ fn the_longest_login_of_a_pool_is_found() {
 fn the_statement_that_is_unanswered_for_longest_is_found() {
     let running = |(seconds, purpose, len): (u64, Purpose, usize)| {
         let mut backend: Backend<()> = Backend::of_tests(Time::default(), Rc::default());
-        backend.expect(InFlight {
+        backend.flight.expect(InFlight {
             sent: Time::default() + Duration::from_secs(seconds),
             ..InFlight::own(None, purpose, ReplyShape::Results)
         });
-        backend.set_reply_len(len);
+        backend.flight.summary_mut().len = len;
         backend
     };
     let now = Time::default() + Duration::from_secs(9);

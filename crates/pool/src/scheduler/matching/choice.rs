@@ -69,21 +69,23 @@ impl<S> Matching<'_, S> {
         // Nothing takes a default schema away again: the backends without one are for the clients
         // without one, as long as there are others, and whoever chooses its first schema does so
         // on another.
-        let has_schema = |b: &Backend<S>| b.session.schema.is_some();
+        let has_schema = |b: &Backend<S>| b.session.state.schema.is_some();
         let chooses = session.schema.is_none() && client.may_choose_schema();
         if chooses
             && let Some((backend_id, _)) = last_used().find(|(_, b)| {
-                let suits = client.session.is_clean_on(b) && can_run(b);
+                let suits = client.session.is_clean_on(&b.session) && can_run(b);
                 has_schema(b) && suits && self.affinity(b) != Affinity::Only
             })
         {
             return Some(backend_id);
         }
-        if let Some((last, _)) = looked_at.find(|(_, b)| b.last_client() == own && can_run(b)) {
+        if let Some((last, _)) =
+            looked_at.find(|(_, b)| b.session.last_client() == own && can_run(b))
+        {
             return Some(last);
         }
-        let same = |b: &Backend<S>| Rc::ptr_eq(&b.session, session);
-        let clean = |b: &Backend<S>| client.session.is_clean_on(b);
+        let same = |b: &Backend<S>| Rc::ptr_eq(&b.session.state, session);
+        let clean = |b: &Backend<S>| client.session.is_clean_on(&b.session);
         let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
         let asked_least = || {
             let fits = last_used().filter(|(_, b)| clean(b) && can_run(b));
@@ -106,7 +108,7 @@ impl<S> Matching<'_, S> {
 
     /// Loss of the last client of an idle backend if another used that.
     pub(crate) fn affinity(&self, backend: &Backend<S>) -> Affinity {
-        let Some(last) = backend.last_client() else {
+        let Some(last) = backend.session.last_client() else {
             return Affinity::None;
         };
         let asks_soon = self.now.since(backend.since()) < ASKS_WITHIN;
@@ -147,9 +149,9 @@ impl<S> LastBackend<'_, S> {
         let (home, pools) = self.pools;
         let (capabilities, timeouts) = (pools[home].key.capabilities, &self.server.timeouts);
         let suits = |backend: &Backend<S>| {
-            backend.last_client() == own
+            backend.session.last_client() == own
                 && backend.lives_on(capabilities, timeouts, self.now)
-                && can_restore(&backend.session, &client.session.state)
+                && can_restore(&backend.session.state, &client.session.state)
                 && client.can_run_on(backend, self.key, (self.defaults, self.server))
         };
         let of_client =

@@ -148,7 +148,8 @@ impl<S> Matching<'_, S> {
             BackendState::Idle => false,
             BackendState::CheckedOut => {
                 let client = backend.client_in(self.clients);
-                !backend.in_transaction() && client.is_none_or(|client| !client.session.is_held())
+                !backend.session.in_transaction()
+                    && client.is_none_or(|client| !client.session.is_held())
             }
         };
         let all = self.backends.iter().map(|(_, backend)| backend);

@@ -32,7 +32,7 @@ impl<S> Matching<'_, S> {
     fn place_for(&self, follower: (ClientId, &Client<S>), message: &[u8]) -> Option<BackendId> {
         let mut best = None;
         for (backend_id, backend) in self.backends.iter() {
-            let rank = (backend.flight().len(), backend_id);
+            let rank = (backend.flight.len(), backend_id);
             if best.is_none_or(|best| rank < best)
                 && self.takes_follower(follower, backend, message)
             {
@@ -59,13 +59,14 @@ impl<S> Matching<'_, S> {
         backend: &Backend<S>,
         message: &[u8],
     ) -> bool {
+        let (own, there) = (&client.session, &backend.session);
         backend.takes_followers()
-            && backend.flight().len() < self.settings.pipeline_max
+            && backend.flight.len() < self.settings.pipeline_max
             && backend.pool == client.pool as usize
-            && backend.has_insert_id(client.session.last.insert_id)
-            && Rc::ptr_eq(&backend.session, &client.session.state)
-            && !client.session.finds_types_of_others(backend, key)
-            && (client.session).is_prepared_on(backend, message, &self.shared.server)
+            && there.has_insert_id(own.last.insert_id)
+            && Rc::ptr_eq(&there.state, &own.state)
+            && !own.finds_types_of_others(there, key)
+            && own.is_prepared_on(backend, message, &self.shared.server)
     }
 
     /// A place for a client whose command waits in its input to be pipelined: on this backend,
@@ -91,7 +92,7 @@ impl<S> Matching<'_, S> {
         if self.takes_follower((key, client), backend, message) {
             return Some(backend_id);
         }
-        let differs = !Rc::ptr_eq(&backend.session, &client.session.state);
+        let differs = !Rc::ptr_eq(&backend.session.state, &client.session.state);
         differs.then(|| self.place_for((key, client), message))?
     }
 }

@@ -205,7 +205,11 @@ impl Bench {
     /// Puts a statement of a client in flight on a backend.
     pub(crate) fn runs(&mut self, client: ClientId, backend: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
-        self.backends.get_mut(backend).unwrap().expect(command);
+        self.backends
+            .get_mut(backend)
+            .unwrap()
+            .flight
+            .expect(command);
     }
 }
 
@@ -218,12 +222,22 @@ fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
     let latest = bench.idle(0, Some("other"));
     assert_eq!(bench.matching().pick_idle(0, client), Some(same));
     let mut last = LastClient { client, sent: 0 };
-    bench.backends.get_mut(own).unwrap().note_last_client(last);
+    bench
+        .backends
+        .get_mut(own)
+        .unwrap()
+        .session
+        .note_last_client(last);
     assert_eq!(bench.matching().pick_idle(0, client), Some(own));
     assert_eq!(bench.last_backend(client), Some(own));
     // Another statement of its has run elsewhere since.
     last.sent = 7;
-    bench.backends.get_mut(own).unwrap().note_last_client(last);
+    bench
+        .backends
+        .get_mut(own)
+        .unwrap()
+        .session
+        .note_last_client(last);
     bench.backends.remove(same);
     bench.pools.leaves(0, same);
     assert_eq!(bench.matching().pick_idle(0, client), Some(latest));
@@ -240,7 +254,7 @@ fn of_backends_about_which_others_may_ask_one_in_the_clients_session_comes_first
         };
         let backend_id = bench.idle(0, Some(schema));
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.note_last_client(last);
+        backend.session.note_last_client(last);
         backend.set_since(Time(NOW.0 - ago));
         assert_eq!(bench.affinity_of(backend_id), Affinity::Counts);
         backend_id
@@ -347,6 +361,7 @@ fn follower_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
             .backends
             .get_mut(backend)
             .unwrap()
+            .flight
             .begin_pipeline(true);
         backend
     });
@@ -381,11 +396,26 @@ fn a_busier_backend_takes_who_may_ride_on_no_other() {
         bench.runs(second, busier);
         let place = bench.matching().place_to_pipeline(follower, &PIPELINED);
         assert_eq!(place, Some(other), "it has fewer in flight");
-        bench.backends.get_mut(other).unwrap().close_pipeline();
+        bench
+            .backends
+            .get_mut(other)
+            .unwrap()
+            .flight
+            .close_pipeline();
         let place = bench.matching().place_to_pipeline(follower, &PIPELINED);
         assert_eq!(place, Some(busier), "the other one takes nobody");
-        bench.backends.get_mut(other).unwrap().begin_pipeline(true);
-        let _ = bench.backends.get_mut(busier).unwrap().take_answered();
+        bench
+            .backends
+            .get_mut(other)
+            .unwrap()
+            .flight
+            .begin_pipeline(true);
+        let _ = bench
+            .backends
+            .get_mut(busier)
+            .unwrap()
+            .flight
+            .take_answered();
     }
 }
 
@@ -420,7 +450,12 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
     last_client(&mut bench, false);
     bench.runs(other, backends[1]);
     assert_eq!(bench.matching().place_to_pipeline(follower, &message), None);
-    let _ = bench.backends.get_mut(backends[1]).unwrap().take_answered();
+    let _ = bench
+        .backends
+        .get_mut(backends[1])
+        .unwrap()
+        .flight
+        .take_answered();
     bench.waits(other, QueueName::Low, 3);
     let place = bench.matching().place_to_pipeline(follower, &message);
     assert_eq!(place, None, "another came before");
@@ -459,7 +494,7 @@ fn what_may_become_free_is_waited_for() {
     assert!(bench.matching().gets_one_free(0), "it is idle");
     bench.check_out(client, backend);
     assert!(bench.matching().gets_one_free(0), "a statement ends");
-    let transaction = &mut bench.backends.get_mut(backend).unwrap().transaction;
+    let transaction = &mut bench.backends.get_mut(backend).unwrap().session.transaction;
     transaction.note_status(wire::status::IN_TRANS);
     assert!(!bench.matching().gets_one_free(0));
 }
@@ -668,8 +703,8 @@ fn beside_slow_readers_one_text_that_nobody_knows_is_tried_and_the_last_come_fir
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
         let command = InFlight { sent, ..command };
         let backend = bench.backends.get_mut(backend_id).unwrap();
-        backend.take_answered();
-        backend.expect(command);
+        backend.flight.take_answered();
+        backend.flight.expect(command);
         bench.matching().may_try(old)
     };
     assert!(runs(&mut bench, NOW));

@@ -285,10 +285,10 @@ impl<S> Matching<'_, S> {
         let (budget, unused) = (&self.shared.budget, self.pools.unused());
         let serves_short = |(backend_id, backend): (BackendId, &Backend<S>)| {
             let client = backend.client_in(self.clients);
-            let first = backend.flight().front();
+            let first = backend.flight.front();
             first.is_some_and(|command| self.now.since(command.sent) < TRIAL_MAX)
                 && client.is_some_and(|client| !client.session.is_held())
-                && !backend.in_transaction()
+                && !backend.session.in_transaction()
                 && !self.slow_readers.counts(backend_id)
         };
         let short = || (self.backends.iter().filter(|found| serves_short(*found))).count();
@@ -358,11 +358,11 @@ impl<S> Matching<'_, S> {
         let reports = |command: &InFlight| {
             matches!(command.purpose, Purpose::Session(ForSession::Reports(_)))
         };
-        let asks = !backend.flight().is_empty();
-        let elsewhere =
-            backend.is_in_another_schema() || !can_restore(&backend.session, &client.session.state);
-        let unsure = elsewhere || backend.flight().iter().any(reports);
-        let ends = asks && !client.session.is_held() && !backend.in_transaction();
+        let asks = !backend.flight.is_empty();
+        let elsewhere = backend.session.is_in_another_schema()
+            || !can_restore(&backend.session.state, &client.session.state);
+        let unsure = elsewhere || backend.flight.iter().any(reports);
+        let ends = asks && !client.session.is_held() && !backend.session.in_transaction();
         let pool = client.pool as usize;
         asks && unsure || ends && self.front_of(pool).is_some()
     }
@@ -379,7 +379,7 @@ impl<S> Matching<'_, S> {
         let limits = &self.settings.users[client.identity.user()].limits;
         limits.high_prio_mode == Mode::None
             && client.state() == ClientState::Idle
-            && backend.flight().is_empty()
+            && backend.flight.is_empty()
             && !backend.is_reader()
             && (self.running.is_full_of_held(self.shared, self.settings)
                 || self.pools.pools[backend.pool].is_running_full())

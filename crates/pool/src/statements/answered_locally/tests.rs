@@ -116,7 +116,7 @@ fn a_client_is_about_to_leave_while_its_backend_is_asked_outside_of_a_transactio
         !bench.alone(Some(&backend)).is_about_to_leave(),
         "nothing is asked"
     );
-    backend.expect(InFlight::own(
+    backend.flight.expect(InFlight::own(
         None,
         ForSession::Warnings,
         ReplyShape::Results,

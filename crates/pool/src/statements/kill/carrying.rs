@@ -172,7 +172,7 @@ pub(crate) fn kill<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Option<KillEn
         } => {
             let now = parts.net.now();
             let backend = parts.backends.get_mut(backend_id);
-            if backend.is_some_and(|backend| backend.leave_to_followers(victim, now)) {
+            if backend.is_some_and(|backend| backend.flight.leave_to_followers(victim, now)) {
                 parts.clients.unbind(victim, &mut parts.backends);
                 parts.answers().refuse(victim, &Refusal::Interrupted);
                 parts.return_to_idle(victim);
@@ -184,7 +184,7 @@ pub(crate) fn kill<N: Net>(parts: &mut Parts<N>, ask: &KillAsk) -> Option<KillEn
             job,
         } => {
             if let Some(backend) = parts.backends.get_mut(backend_id) {
-                backend.close_pipeline();
+                backend.flight.close_pipeline();
             }
             parts.server_side.kill_connection.push(job);
             return None;

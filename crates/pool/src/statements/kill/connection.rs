@@ -19,6 +19,7 @@
 //! [`OWN_MAX`] wait.
 
 use crate::backend::dial::{Dial, DialStep, put_quit};
+use crate::backend::flight::Flight;
 use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, Purpose};
 use crate::client::buffers::transport::Transport;
@@ -26,7 +27,7 @@ use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, KillConnectionId};
 use crate::server::tls::words_of;
-use crate::statements::kill::jobs::{Job, KillEnd};
+use crate::statements::kill::jobs::{Aim, Job, KillEnd};
 use reactor::{Address, Event, Net, Read, Slots, Time, Write};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -110,23 +111,25 @@ impl<S> Default for KillConnection<S> {
     }
 }
 
-impl<S> Backend<S> {
+impl Flight {
     /// True if the statement that is meant still runs, alone.
-    fn runs_aim(&self, job: &Job) -> bool {
-        let Some(aim) = job.aim else { return true };
-        let front = self.flight().front();
+    fn runs_aim(&self, aim: Aim) -> bool {
+        let front = self.front();
         let is_it = front.is_some_and(|command| {
             command.owner == Some(aim.victim)
                 && command.purpose == Purpose::Statement
                 && command.sent == aim.sent
         });
-        is_it && self.flight().len() == 1
+        is_it && self.len() == 1
     }
 }
 
 /// True if there still is what a job means.
 fn is_due<S>(backends: &Slots<Backend<S>, BackendId>, job: &Job) -> bool {
-    (job.aim).is_none_or(|aim| backends.get(aim.backend).is_some_and(|b| b.runs_aim(job)))
+    job.aim.is_none_or(|aim| {
+        let backend = backends.get(aim.backend);
+        backend.is_some_and(|backend| backend.flight.runs_aim(aim))
+    })
 }
 
 impl<S> KillConnection<S> {
@@ -482,14 +485,14 @@ mod tests {
             command
         };
         let backend = backends.get_mut(backend_id).unwrap();
-        backend.expect(statement(victim));
+        backend.flight.expect(statement(victim));
         assert!(is_due(&backends, &job(1, aim(Time(5)))));
         assert!(
             !is_due(&backends, &job(1, aim(Time(4)))),
             "the statement before"
         );
         let backend = backends.get_mut(backend_id).unwrap();
-        backend.expect(statement(ClientId::from_parts(8, 1)));
+        backend.flight.expect(statement(ClientId::from_parts(8, 1)));
         assert!(
             !is_due(&backends, &job(1, aim(Time(5)))),
             "somebody rides with it"

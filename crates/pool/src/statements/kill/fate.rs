@@ -60,7 +60,7 @@ impl Fate {
 impl<S> Backend<S> {
     /// A KILL for what runs here, if nothing is in flight but the victim's.
     fn kill_job(&self, ask: &KillAsk, victim: ClientId, aim: Option<Aim>) -> Option<Job> {
-        let mut flight = self.flight().iter();
+        let mut flight = self.flight.iter();
         let alone = flight.all(|c| c.owner == Some(victim));
         alone.then(|| Job {
             asker: ask.asker,
@@ -122,7 +122,7 @@ impl KillAsk {
         let Some(backend) = backend else {
             return Fate::Ended(KillEnd::Done);
         };
-        let Some(sent) = backend.flight().back().map(|command| command.sent) else {
+        let Some(sent) = backend.flight.back().map(|command| command.sent) else {
             return Fate::Ended(KillEnd::Done);
         };
         let aim = Aim {
@@ -138,7 +138,7 @@ impl KillAsk {
             // It stands behind a reply of nobody; its session is on this backend alone.
             None if client.session.is_held()
                 || client.session.is_left_there()
-                || backend.in_transaction() =>
+                || backend.session.in_transaction() =>
             {
                 Fate::Close(victim)
             }
@@ -199,7 +199,7 @@ mod tests {
             client.bind(backend, (key, backend_id));
             for owner in [key].iter().chain(others) {
                 let sent = InFlight::own(Some(*owner), Purpose::Statement, ReplyShape::Results);
-                backend.expect(sent);
+                backend.flight.expect(sent);
             }
             backend_id
         }

@@ -182,7 +182,7 @@ fn a_begin_is_answered_and_a_commit_that_ends_something_runs() {
 fn a_text_waits_until_its_backend_has_told_what_it_may_leave() {
     let mut bench = Bench::new();
     let mut backend = Backend::of_tests(Time(1), Rc::default());
-    backend.expect(InFlight::own(
+    backend.flight.expect(InFlight::own(
         Some(ClientId::from_parts(1, 0)),
         ForSession::Warnings,
         ReplyShape::Results,

@@ -227,20 +227,20 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let mut client = full();
     client.bind(&mut backend, (of, backend_id));
     backend.thread = 77;
-    backend.forget_insert_id();
-    backend.transaction.note_status(wire::status::IN_TRANS);
-    backend.transaction.note_failed(true);
-    backend.see_transaction(Time(150));
-    backend.note_leftover();
-    backend.conditions_of = Some(of);
-    *backend.bound_mut() = Bound::Inside;
+    backend.session.forget_insert_id();
+    (backend.session.transaction).note_status(wire::status::IN_TRANS);
+    backend.session.transaction.note_failed(true);
+    backend.session.see_transaction(Time(150));
+    backend.session.note_leftover();
+    backend.session.conditions_of = Some(of);
+    *backend.session.bound_mut() = Bound::Inside;
     backend.note_served();
     let define = |sql: &[u8], session: &Session| {
         let class = classify(sql, LexMode::default());
         Rc::new(Definition::new(sql.into(), Rc::new(session.clone()), class))
     };
     let two = define(b"SELECT 2", &Session::default());
-    backend.prepared.add(two, 12);
+    backend.session.prepared.add(two, 12);
     assert!(backend.goes_with(of));
     client.session.last.pending.warnings = true;
     client.place.give_tickets(5);
@@ -284,18 +284,22 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         Rc::default(),
     );
     assert_eq!((again.thread, again.pool), (77, 3));
-    assert_eq!(again.insert_id(), None);
-    assert_eq!(again.transaction, backend.transaction);
-    let doubt = again.transaction.doubt();
+    assert_eq!(again.session.insert_id(), None);
+    assert_eq!(again.session.transaction, backend.session.transaction);
+    let doubt = again.session.transaction.doubt();
     assert_eq!(
         doubt,
         Doubt::MayBeCommitted,
         "its loss is not without effect"
     );
-    assert_eq!(again.transaction_seen().unwrap().since, Time(950));
-    assert!(again.has_leftovers());
-    assert_eq!(again.conditions_of, Some(of));
-    assert!(*again.bound() == Bound::Inside && again.has_served() && !again.reuse.is_for_others());
+    assert_eq!(again.session.transaction_seen().unwrap().since, Time(950));
+    assert!(again.session.has_leftovers());
+    assert_eq!(again.session.conditions_of, Some(of));
+    assert!(
+        *again.session.bound() == Bound::Inside
+            && again.has_served()
+            && !again.reuse.is_for_others()
+    );
     assert_eq!(again.state(), BackendState::CheckedOut);
     let prepared = OnBackend::of_records(read.prepared, define);
     assert_eq!(prepared.count(), 1);
@@ -310,13 +314,13 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     // What is under way there, or not known, keeps it where it is.
     type Keep<'a> = &'a dyn Fn(&mut Backend<()>);
     let keeps: [Keep<'_>; 6] = [
-        &|b| b.reports = Reports::Due(session::statement::Explanation::None),
+        &|b| b.session.reports = Reports::Due(session::statement::Explanation::None),
         &|b| b.reuse.freeze(),
-        &|b| b.note_another_schema(),
+        &|b| b.session.note_another_schema(),
         &|b| b.give_back_input(&[1]),
-        &|b| b.conditions_of = Some(ClientId::from_parts(5, 0)),
+        &|b| b.session.conditions_of = Some(ClientId::from_parts(5, 0)),
         &|b| {
-            b.expect(InFlight::own(
+            b.flight.expect(InFlight::own(
                 None,
                 ForBackend::Clearing,
                 ReplyShape::Results,
