@@ -246,7 +246,7 @@ fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
     let folder = real.folder().join("small_disk");
     std::fs::create_dir_all(&folder).unwrap();
     let folder = folder.to_str().unwrap();
-    let extra = format!("groups = 1\nbackends_max = 4\nspool_folder = \"{folder}\"");
+    let extra = format!("groups=1\nbackends_max=4\nwait_ms_max=120000\nspool_folder=\"{folder}\"");
     let file = config_file(real, "slow_disk.toml", &config(&real.address(), &extra));
     let prefix = small_disk(folder);
     let arguments = ["--config", file.to_str().unwrap()];
