@@ -243,7 +243,7 @@ fn a_statement_of_a_high_rung_may_take_longer() {
         "load ",
         "--connections 50000 ",
         "--end-timeout 40 ",
-        "--warmup-time 8 "
+        "--warmup-time 5 "
     ]));
 }
 
