@@ -128,13 +128,16 @@ await_pool() {
 
 # take_census: sets `census` to the pool's line of counts.
 take_census() {
-    local before
-    before=$(grep -c Census "$folder/pool.log") || true
+    local before look
+    before=$(grep -c event=census "$folder/pool.log") || true
     kill -USR1 "$pool_pid"
-    until (($(grep -c Census "$folder/pool.log") > before)); do sleep 0.1; done
+    for ((look = 0; $(grep -c event=census "$folder/pool.log") == before; look++)); do
+        ((look < 300)) || fail "the pool has written no census for 30 s"
+        sleep 0.1
+    done
     # For the script that asked.
     # shellcheck disable=SC2034
-    census=$(grep Census "$folder/pool.log" | tail -1)
+    census=$(grep event=census "$folder/pool.log" | tail -1)
 }
 
 # pool_rss: bytes of the pool's resident memory.
