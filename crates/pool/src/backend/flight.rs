@@ -32,7 +32,7 @@ enum Pipeline {
     /// Closed to all: nothing is in flight, or what is has not been seen to leave nothing.
     #[default]
     Closed,
-    /// Those may whose statements have been seen to leave nothing, as the one in front has.
+    /// Open to statements that have been seen to leave nothing, as the one in front has.
     Open,
 }
 
@@ -133,11 +133,6 @@ impl Flight {
         self.pipeline == Pipeline::Open
     }
 
-    /// Changes that the oldest reply has reported so far.
-    pub(crate) fn reported(&self) -> &[u8] {
-        &self.summary.changes
-    }
-
     /// Adds a command to those in flight.
     pub(crate) fn expect(&mut self, command: InFlight) {
         self.commands.push_back(InFlight {
@@ -156,10 +151,15 @@ impl Flight {
         Some(command)
     }
 
+    /// True if a part of the oldest reply has come.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.summary.len > 0 || !self.middle.at_packet_start()
+    }
+
     /// Takes those who are pipelined, each with what becomes of its statement, in the order in
     /// which they were sent; nobody waits for the replies any more. `but` is none of them.
     pub(crate) fn abort_followers(&mut self, but: Option<ClientId>) -> Vec<(ClientId, Aborted)> {
-        let begun = self.summary.len > 0 || !self.middle.at_packet_start();
+        let begun = self.has_begun();
         let mut followers: Vec<(ClientId, Aborted)> = Vec::new();
         for (place, command) in self.commands.iter_mut().enumerate() {
             let sent = (self.followers).take_oldest(std::mem::take(&mut command.kept));
@@ -184,12 +184,11 @@ impl Flight {
     /// Detaches a client's statement from its owner and leaves it to those pipelined with it.
     /// `false` where it is not in flight, or its reply has begun, and ends soon.
     pub(crate) fn leave_to_followers(&mut self, victim: ClientId, now: Time) -> bool {
-        let begun = self.summary.len > 0 || !self.middle.at_packet_start();
         let owns = |c: &InFlight| c.owner == Some(victim) && c.purpose == Purpose::Statement;
         let Some(place) = self.commands.iter().position(owns) else {
             return false;
         };
-        if place == 0 && begun {
+        if place == 0 && self.has_begun() {
             return false;
         }
         self.commands[place].owner = None;

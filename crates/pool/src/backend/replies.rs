@@ -44,9 +44,8 @@ use wire::reply::{ERR, ErrPacket};
 /// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's
 /// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
 fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {
-    backend.flight.reply_so_far().len == 0
+    !backend.flight.has_begun()
         && command.reply.reply().is_at_start()
-        && backend.flight.is_at_packet_start()
         && Header::read(input).is_some_and(|header| header.seq == 0)
 }
 
@@ -298,8 +297,9 @@ pub(crate) fn digest_reply<N: Net>(
     let lengths = backend.flight.check_lengths(is_relayed);
     if let Some(owner) = owner {
         // Whoever hears of a write has to find it, on any connection.
-        if parts.shared.cluster.is_some() && !backend.flight.reported().is_empty() {
-            let changes = backend.flight.reported().to_vec();
+        let changes = &backend.flight.reply_so_far().changes;
+        if parts.shared.cluster.is_some() && !changes.is_empty() {
+            let changes = changes.clone();
             parts.readers().note_writes(owner, &changes);
         }
         parts.client_writer().send(owner, &out);
