@@ -1,6 +1,7 @@
 //! Tests of slow readers without a group.
 
 use super::*;
+use crate::backend::flight::Flight;
 use crate::backend::{BackendState, InFlight};
 use crate::group::scripted::shared;
 use std::rc::Rc;
@@ -149,6 +150,11 @@ const DIGEST: u64 = 77;
 const SLOW: Time = Time(NOW.0 + 20_000_000);
 
 impl Bench {
+    /// The commands in flight on a backend.
+    fn flight(&mut self, backend: BackendId) -> &mut Flight {
+        &mut self.backends.get_mut(backend).unwrap().flight
+    }
+
     fn new(settings: &str, count: usize) -> Bench {
         let mut bench = Bench {
             clients: Slots::default(),
@@ -258,12 +264,7 @@ fn who_has_had_a_reply_while_others_are_slow_is_known_until_nobody_is() {
     bench.readers.statement_ended(backend, DIGEST, owner);
     assert!(!bench.readers.is_proven(owner), "it was slow itself");
     bench.readers.statement_ended(elsewhere, 0, other(1));
-    bench
-        .backends
-        .get_mut(backend)
-        .unwrap()
-        .flight
-        .take_reply(SLOW);
+    bench.flight(backend).take_reply(SLOW);
     bench.relieve(false, SLOW);
     bench.relieve(false, SLOW);
     assert!(!bench.readers.is_proven(other(1)));
@@ -282,12 +283,7 @@ fn what_is_long_counts_from_its_start_to_its_end() {
     bench.readers.statement_ended(backend, DIGEST, other());
     assert!(!bench.is_squeezed());
     bench.readers.start_long(backend, owner);
-    bench
-        .backends
-        .get_mut(backend)
-        .unwrap()
-        .flight
-        .take_answered();
+    bench.flight(backend).take_answered();
     bench.relieve(false, SLOW);
     assert!(!bench.is_squeezed(), "nothing is in flight any more");
 }
@@ -341,18 +337,8 @@ fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wai
     for n in [0, 1] {
         let backend = bench.backend_ids[n];
         bench.readers.statement_ended(backend, DIGEST, other());
-        bench
-            .backends
-            .get_mut(backend)
-            .unwrap()
-            .flight
-            .take_answered();
-        bench
-            .backends
-            .get_mut(backend)
-            .unwrap()
-            .flight
-            .take_reply(NOW);
+        bench.flight(backend).take_answered();
+        bench.flight(backend).take_reply(NOW);
         let client = bench.clients.get_mut(bench.owners[n]).unwrap();
         client.output = None;
     }

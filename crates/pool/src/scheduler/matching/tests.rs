@@ -16,6 +16,7 @@ use crate::scheduler::queue::{QueueName, Waiting};
 use crate::server::facts::ServerFacts;
 use reactor::Address;
 use session::state::{Interner, Session};
+use session::statement::Statement;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +52,11 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// The statement of a client.
+    fn statement(&mut self, client: ClientId) -> &mut Statement {
+        &mut self.clients.get_mut(client).unwrap().session.statement
+    }
+
     pub(crate) fn new(settings: &str) -> Bench {
         Bench::among(settings, 1)
     }
@@ -524,13 +530,7 @@ fn the_budget_is_made_room_in_by_an_idle_backend() {
 /// Makes the text of this digest long: a slow reader has a backend.
 fn long_text(bench: &mut Bench, digest: u64) {
     let reader = bench.client(0, None);
-    bench
-        .clients
-        .get_mut(reader)
-        .unwrap()
-        .session
-        .statement
-        .digest = digest;
+    bench.statement(reader).digest = digest;
     bench.clients.get_mut(reader).unwrap().output = Some(Box::default());
     let backend_id = bench.idle(0, None);
     bench.check_out(reader, backend_id);
@@ -559,15 +559,8 @@ fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
 fn beside_slow_readers_what_is_taken_for_short_goes_before_texts_that_nobody_knows() {
     let mut bench = Bench::new("backends_max = 3\nbackends_reserved = 0");
     let [new, write, reads, long] = [(); 4].map(|()| bench.client(0, None));
-    let statement = &mut bench.clients.get_mut(write).unwrap().session.statement;
-    statement.extent = session::statement::Extent::ShortInSchema;
-    bench
-        .clients
-        .get_mut(long)
-        .unwrap()
-        .session
-        .statement
-        .digest = 9;
+    bench.statement(write).extent = session::statement::Extent::ShortInSchema;
+    bench.statement(long).digest = 9;
     for (client, before) in [(new, 9), (long, 8), (write, 7), (reads, 5)] {
         bench.waits(client, QueueName::Low, before);
     }
@@ -591,14 +584,8 @@ fn what_is_known_to_be_long_holds_up_nobody_in_its_queue() {
     let mut bench = Bench::new("backends_max = 2\nbackends_reserved = 0");
     long_text_at_its_share(&mut bench, 9);
     let (long, new) = (bench.client(0, None), bench.client(0, None));
-    bench
-        .clients
-        .get_mut(long)
-        .unwrap()
-        .session
-        .statement
-        .digest = 9;
-    bench.clients.get_mut(new).unwrap().session.statement.digest = 8;
+    bench.statement(long).digest = 9;
+    bench.statement(new).digest = 8;
     bench.waits(long, QueueName::Low, 9);
     bench.waits(new, QueueName::Low, 5);
     assert!(bench.matching().is_held_back(long) && !bench.matching().is_held_back(new));
@@ -618,8 +605,7 @@ fn what_is_known_to_be_long_holds_up_nobody_in_its_queue() {
 fn on_a_single_backend_nobody_goes_before_others_that_wait_for_a_slow_reader() {
     let mut bench = Bench::new("backends_max = 1");
     let write = bench.client(0, None);
-    let statement = &mut bench.clients.get_mut(write).unwrap().session.statement;
-    statement.extent = session::statement::Extent::ShortInSchema;
+    bench.statement(write).extent = session::statement::Extent::ShortInSchema;
     long_text_at_its_share(&mut bench, 9);
     assert!(!bench.matching().goes_before_slow(write));
 }
@@ -776,13 +762,7 @@ fn half_of_the_backends_run_texts_of_a_shape_at_first() {
     let mut bench = Bench::new("backends_max = 8");
     let [like, other] = [LIKE_LONG, UNLIKE].map(|digest| {
         let client = bench.client(0, None);
-        bench
-            .clients
-            .get_mut(client)
-            .unwrap()
-            .session
-            .statement
-            .digest = digest;
+        bench.statement(client).digest = digest;
         client
     });
     bench.waits(like, QueueName::Low, 5);
