@@ -17,10 +17,10 @@ WORKLOADS = {
     "read-write": "read-write",
     "read-write-preamble": "read-write+preamble",
 }
-# The checks of scripts/session.lua, by the numbers of its errors.
-SESSION = ["user variable", "session variable", "temporary table", "PREPARE as text", "LAST_INSERT_ID()",
-           "ROW_COUNT()", "SHOW WARNINGS", "GET_LOCK()", "CONNECTION_ID()"]
-FIRST_ERROR = 50001
+# The checks, in the order of their errors' numbers, and the first number.
+LUA = pathlib.Path(__file__).with_name("session.lua").read_text()
+SESSION = re.findall(r'^  \{ "(.+)", function', LUA, re.MULTILINE)
+FIRST_ERROR = int(re.search(r"^local FIRST_ERROR = (\d+)$", LUA, re.MULTILINE)[1])
 # Seconds of a cell from which figures may be compared.
 TIME_MIN = 5
 REASON_MAX = 100
