@@ -5,7 +5,7 @@
 //! Charts and tables that have nothing to show are left out.
 
 use super::chart::{Chart, Line, short};
-use crate::proof::Verdict;
+use crate::proof::{Data, Verdict};
 use crate::summary::Summary;
 use askama::Template;
 use load_core::latency::Latency;
@@ -32,6 +32,7 @@ struct Tile {
     value: String,
     unit: &'static str,
     note: String,
+    is_bad: bool,
 }
 
 struct Figure {
@@ -80,49 +81,46 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
     }
     let failed = summary.failed_statements + summary.gave_up;
     let share = failed as f64 / summary.statements.max(1) as f64 * 100.0;
+    let [p50, max] = [summary.p50_ms, summary.max_ms].map(short);
+    let mib = summary.load_rss_bytes as f64 / f64::from(1 << 20);
     let mut tiles = vec![
         Tile {
             name: "Throughput",
             value: separated(&format!("{:.0}", summary.statements_per_s)),
             unit: "statements/s",
             note: format!("{} events/s", short(summary.events_per_s)),
+            is_bad: false,
         },
         Tile {
             name: "Latency, p99",
             value: short(summary.p99_ms),
             unit: "ms",
-            note: format!(
-                "p50 {} ms, largest {} ms",
-                short(summary.p50_ms),
-                short(summary.max_ms)
-            ),
+            note: format!("p50 {p50} ms, largest {max} ms"),
+            is_bad: false,
         },
         Tile {
             name: "Failed",
             value: thousands(failed),
             unit: "statements",
             note: format!("{} % of {}", short(share), thousands(summary.statements)),
+            is_bad: false,
         },
         Tile {
             name: "This generator",
             value: short(summary.load_cpu_share * 100.0),
             unit: "% of its cores",
-            note: format!(
-                "{} MiB",
-                short(summary.load_rss_bytes as f64 / f64::from(1 << 20))
-            ),
+            note: format!("{} MiB", short(mib)),
+            is_bad: false,
         },
     ];
     if let Some(in_time) = summary.in_time_ms {
+        let [in_time, attempted] = [in_time, summary.attempted_per_s].map(short);
         let tile = Tile {
             name: "Goodput",
             value: separated(&format!("{:.0}", summary.goodput_per_s)),
             unit: "statements/s",
-            note: format!(
-                "within {} ms, of {} attempted/s",
-                short(in_time),
-                short(summary.attempted_per_s)
-            ),
+            note: format!("within {in_time} ms, of {attempted} attempted/s"),
+            is_bad: false,
         };
         tiles.insert(1, tile);
     }
@@ -132,6 +130,7 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
             value: separated(&format!("{tpmc:.0}")),
             unit: "new orders a minute",
             note: "committed; not a result by the specification".to_owned(),
+            is_bad: false,
         };
         tiles.insert(0, tile);
     }
@@ -156,6 +155,7 @@ fn tiles(summary: &Summary) -> Vec<Tile> {
                 seconds(outage.first_error_s),
                 seconds(outage.last_error_s)
             ),
+            is_bad: false,
         });
     }
     tiles
@@ -178,6 +178,7 @@ fn data(proof: &Verdict) -> Tile {
             thousands(proof.acknowledged),
             counts.join(", ")
         ),
+        is_bad: proof.data == Data::Wrong,
     }
 }
 
