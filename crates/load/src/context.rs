@@ -69,7 +69,7 @@ impl Context {
             false => return None,
         };
         // An arrival took its leave when it arrived.
-        (!self.work.is_closed() || self.take_event()).then_some(start)
+        (!self.work.is_closed || self.take_event()).then_some(start)
     }
 
     /// Takes leave to begin one more event.

@@ -98,10 +98,6 @@ impl Work {
         }
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed
-    }
-
     /// Events that have arrived and wait for an idle connection.
     pub(crate) fn waiting(&self) -> u64 {
         self.arrivals.as_ref().map_or(0, Arrivals::waiting)
@@ -110,16 +106,6 @@ impl Work {
     /// True when no event waits to begin or to begin again.
     pub(crate) fn is_done(&self) -> bool {
         self.waiting() == 0 && self.repeating == 0
-    }
-
-    /// Events that were given up and have not begun again.
-    pub(crate) fn repeating(&self) -> usize {
-        self.repeating as usize
-    }
-
-    /// Connections at rest that the next event finds.
-    pub(crate) fn idle(&self) -> impl Iterator<Item = Key> {
-        self.idle.iter().copied()
     }
 
     /// Connections whose patience is looked after.

@@ -63,7 +63,10 @@ impl Group {
         assert_eq!(self.context.executing as usize, executing);
         let coming = self.count(|c| c.is_opening() && c.slot.repeats > 0);
         let hung_up = self.opener.waiting().filter(|slot| slot.repeats > 0);
-        assert_eq!(self.context.work.repeating(), coming + hung_up.count());
+        assert_eq!(
+            self.context.work.repeating as usize,
+            coming + hung_up.count()
+        );
         let timed: HashSet<Key> = self.opening.iter().map(|(_, key)| *key).collect();
         for (key, connection) in self.connections.iter() {
             assert!(
@@ -96,7 +99,7 @@ impl Group {
         }
         let found: HashSet<Key> = match context.plan.model.drive {
             Loop::Closed => self.starting.iter().copied().collect(),
-            Loop::Open { .. } | Loop::Active(_) => context.work.idle().collect(),
+            Loop::Open { .. } | Loop::Active(_) => context.work.idle.iter().copied().collect(),
             Loop::Thinking(_) => context.work.pausing().collect(),
         };
         for (key, connection) in self.connections.iter() {

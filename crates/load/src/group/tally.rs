@@ -79,15 +79,10 @@ impl Group {
         self.tell(Message::Counted(counted));
     }
 
-    pub(super) fn retire_idle(&mut self, key: Key) {
-        if self.connections.get(key).is_some_and(Connection::is_idle) {
-            self.retire(key);
-        }
-    }
-
     /// Ends a connection that has done its part.
-    fn retire(&mut self, key: Key) {
-        if let Some(mut connection) = self.connections.remove(key) {
+    pub(super) fn retire_idle(&mut self, key: Key) {
+        let is_idle = self.connections.get(key).is_some_and(Connection::is_idle);
+        if is_idle && let Some(mut connection) = self.connections.remove(key) {
             connection.quit(&mut self.context.net);
             self.connected -= 1;
             let (events, busy) = self.marks.since(&connection.slot);
