@@ -89,17 +89,15 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         }
         Action::Run => crowd::run(&args.settled(), &mut NoHooks, stop),
         Action::Prepare if args.workload.is_interactive() => crowd::make_plan(args)
-            .and_then(|plan| {
-                let size = proof::Size::new(args.warehouses, args.scale_down);
-                proof::prepare(args.workload, size, &plan, stop)
-            })
+            .and_then(|plan| proof::prepare(args.workload, args.tpcc, &plan, stop))
             .map(|()| Outcome::Ran),
         Action::Cleanup if args.workload.is_interactive() => crowd::make_plan(args)
             .and_then(|plan| proof::cleanup(args.workload, &plan))
             .map(|()| Outcome::Ran),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
         Action::Check => {
-            crowd::make_plan(args).and_then(|plan| proof::check_tables(&Arc::new(plan)))
+            let most = proof::CONDITIONS_MAX;
+            crowd::make_plan(args).and_then(|plan| proof::check_tables(args.tpcc, plan, most))
         }
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),

@@ -6,11 +6,11 @@
 
 use crate::manner::{Dialect, Manner};
 use crate::output_options::OutputArgs;
-use crate::proof::{self, Proof};
+use crate::proof::{self, Proof, TpccArgs};
 use clap::{Args, ValueEnum};
 use load_core::durations::parse_length;
 use load_core::layout::Layout;
-use load_core::model::{Active, Loop, ModelArgs};
+use load_core::model::{Active, ModelArgs};
 use load_core::plan::Plan;
 use load_core::program::Program;
 use load_core::random::{RandArgs, Rows};
@@ -108,20 +108,9 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
     pub table_size: u32,
 
-    /// tpcc: warehouses that prepare fills, 1 to 100,000
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(proof::WAREHOUSES_MAX)))]
-    pub warehouses: u32,
-
-    /// tpcc: fill only a part of each warehouse, for a trial: customers, orders and items divided
-    /// by this, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(proof::SCALE_DOWN_MAX)))]
-    pub scale_down: u32,
-
-    /// tpcc: with the keying and think times of the specification
-    #[arg(long)]
-    pub paced: bool,
+    /// Size and pace of TPC-C.
+    #[command(flatten)]
+    pub(crate) tpcc: TpccArgs,
 
     /// Seed of the random numbers; 0 takes one from the clock
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -405,10 +394,9 @@ impl LoadArgs {
         let is_for_locust = self.locust.master.is_some() || self.locust.print_locustfile;
         let wrong = [
             (self.command == Action::Prewarm, "prewarm"),
-            (
-                model.drive != Loop::Closed,
-                "--rate, --think-time and --active",
-            ),
+            (self.model.rate.is_some(), "--rate"),
+            (self.model.think_time.is_some(), "--think-time"),
+            (self.model.active.is_some(), "--active"),
             (model.stages.is_some(), "--stages"),
             (model.lifetime.is_some(), "--lifetime"),
             (model.give_up.is_some(), "--give-up"),
@@ -429,7 +417,7 @@ impl LoadArgs {
     /// # Errors
     /// A sentence in the server's words.
     pub(crate) fn proving(&self, plan: &Plan) -> Result<LoadArgs, String> {
-        let proof = Proof::begin(self.workload, self.paced, plan)?;
+        let proof = Proof::begin(self.workload, self.tpcc, plan)?;
         Ok(LoadArgs {
             proof,
             ..self.clone()
@@ -767,7 +755,18 @@ mod tests {
                 "bank run --target mysql://a@h/t --connections 1001",
                 "at most 1000",
             ),
-            ("bank run --target mysql://a@h/t --rate 5", "--rate"),
+            (
+                "bank run --target mysql://a@h/t --rate 5",
+                "--rate: bank has no use",
+            ),
+            (
+                "tpcc run --target mysql://a@h/t --think-time 1s",
+                "--think-time: tpcc has no use",
+            ),
+            (
+                "tpcc run --target mysql://a@h/t --active 100%",
+                "--active: tpcc has no use",
+            ),
             ("bank check --target mysql://a@h/t", "tpcc alone"),
             (
                 "tpcc prepare --target mysql://a@h/t --scale-down 101",

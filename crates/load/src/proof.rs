@@ -21,7 +21,7 @@ mod tpcc;
 
 pub(crate) use clients::run_group;
 pub use finding::{Finding, Kind, Shown};
-pub(crate) use tpcc::{SCALE_DOWN_MAX, Size, WAREHOUSES_MAX};
+pub(crate) use tpcc::TpccArgs;
 
 use crate::Outcome;
 use crate::blocking::{Client, advice};
@@ -47,7 +47,7 @@ pub(crate) const CLIENTS_MAX: u32 = 1_000;
 /// Longest time to read the tables at the end, and to check the history.
 const CHECK_MAX: Duration = Duration::from_secs(60);
 /// Longest time in which the conditions of `tpcc` are checked: a hundred warehouses take minutes.
-const CONDITIONS_MAX: Duration = Duration::from_secs(3600);
+pub(crate) const CONDITIONS_MAX: Duration = Duration::from_secs(3600);
 /// Longest time to fill the tables at the start, beyond a statement that is running.
 const SETUP_MAX: Duration = Duration::from_secs(10);
 /// Pause before the tables are tried again.
@@ -82,7 +82,7 @@ trait Subject: Send + Sync {
 fn subject(workload: Workload) -> Option<Box<dyn Subject>> {
     match workload {
         Workload::Tpcc => Some(Box::new(Tpcc {
-            size: Size::new(1, 1),
+            size: tpcc::FULL,
             is_paced: false,
         })),
         Workload::Bank => Some(Box::<bank::Bank>::default()),
@@ -112,7 +112,7 @@ impl fmt::Debug for Proof {
 /// A sentence in the server's words.
 pub(crate) fn prepare(
     workload: Workload,
-    size: Size,
+    asked: TpccArgs,
     plan: &Plan,
     stop: &AtomicBool,
 ) -> Result<(), String> {
@@ -120,7 +120,7 @@ pub(crate) fn prepare(
         format!("CREATE TABLE {table} ({columns}) ENGINE=InnoDB")
     })?;
     match workload {
-        Workload::Tpcc => tpcc::fill(size, plan, stop),
+        Workload::Tpcc => tpcc::fill(asked.size_or(tpcc::FULL), plan, stop),
         _ => Ok(()),
     }
 }
@@ -129,15 +129,12 @@ pub(crate) fn prepare(
 ///
 /// # Errors
 /// A sentence in the server's words, or that there was too little time.
-pub(crate) fn check_tables(plan: &Arc<Plan>) -> Result<Outcome, String> {
-    check_tables_within(plan, CONDITIONS_MAX)
-}
-
-fn check_tables_within(plan: &Arc<Plan>, most: Duration) -> Result<Outcome, String> {
-    let plan = plan.clone();
-    let checked = within(most, move || tpcc::check(&plan));
-    let checked = checked.ok_or_else(|| too_late("checked", most))?;
-    let broken = checked.map_err(|fault| fault.words() + advice(&fault))?;
+pub(crate) fn check_tables(asked: TpccArgs, plan: Plan, most: Duration) -> Result<Outcome, String> {
+    let checked = within(most, move || {
+        Tpcc::open(&plan, asked)?;
+        tpcc::check(&plan).map_err(|fault| fault.words() + advice(&fault))
+    });
+    let broken = checked.ok_or_else(|| too_late("checked", most))??;
     for line in &broken {
         aside!("load: tpcc: {line}");
     }
@@ -264,16 +261,15 @@ impl Proof {
     /// A sentence in the server's words.
     pub(crate) fn begin(
         workload: Workload,
-        is_paced: bool,
+        asked: TpccArgs,
         plan: &Plan,
     ) -> Result<Option<Arc<Proof>>, String> {
-        let subject = match workload {
-            Workload::Tpcc => Some(Tpcc::open(plan, is_paced)?.boxed()),
-            workload => subject(workload),
-        };
-        let Some(subject) = subject else {
+        let Some(mut subject) = subject(workload) else {
             return Ok(None);
         };
+        if workload == Workload::Tpcc {
+            subject = Box::new(Tpcc::open(plan, asked)?);
+        }
         if subject.proves() {
             fill_anew(subject.as_ref(), plan)?;
         }
@@ -550,9 +546,9 @@ pub(crate) mod tests {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = format!("mysql://a@{}/t", silent.local_addr().unwrap());
         let line = Line::parse_from(["load", "bank", "run", "--target", &target]);
-        let plan = Arc::new(crowd::make_plan(&line.load).unwrap());
+        let make_plan = || crowd::make_plan(&line.load).unwrap();
         let most = Duration::from_millis(20);
-        let reason = check_tables_within(&plan, most).unwrap_err();
+        let reason = check_tables(TpccArgs::default(), make_plan(), most).unwrap_err();
         assert_eq!(reason, "the tables could not be checked within 0 s");
         let proof = Arc::new(Proof {
             subject: subject(Workload::Bank).unwrap(),
@@ -561,7 +557,7 @@ pub(crate) mod tests {
         });
         let place = proof.history.begin(0, Act::Write, 1, 1).unwrap();
         proof.history.answer(place, Answer::Done);
-        let verdict = proof.check_within(&plan, most);
+        let verdict = proof.check_within(&Arc::new(make_plan()), most);
         assert_eq!((verdict.data, verdict.acknowledged), (Data::Unknown, 1));
         let reason = "the tables could not be read and checked within 0 s";
         assert_eq!(verdict.reason.as_deref(), Some(reason));

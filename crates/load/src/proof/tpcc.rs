@@ -14,6 +14,7 @@ mod transactions;
 use super::clients::{Stopped, Teller};
 use super::{Subject, connect, numbers};
 use crate::blocking::advice;
+use clap::Args;
 use load_core::durations::exponential;
 use load_core::errors::Fault;
 use load_core::plan::Plan;
@@ -25,32 +26,58 @@ pub(super) use conditions::check;
 pub(super) use fill::fill;
 
 /// Warehouses, at most.
-pub(crate) const WAREHOUSES_MAX: u32 = 100_000;
+const WAREHOUSES_MAX: u32 = 100_000;
 /// Divisor of the rows of a warehouse, at most: 30 customers of a district are left.
-pub(crate) const SCALE_DOWN_MAX: u32 = 100;
+const SCALE_DOWN_MAX: u32 = 100;
+/// One whole warehouse.
+pub(super) const FULL: Size = Size {
+    warehouses: 1,
+    customers: 3_000,
+    items: 100_000,
+};
 /// Cards of a terminal's deck.
 const CARDS: usize = 23;
 /// Longest think time, in means.
 const THINK_MAX: f64 = 10.0;
 
+/// Options of this workload alone.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct TpccArgs {
+    /// tpcc: warehouses that prepare fills (default 1), and run and check then expect, 1 to 100,000
+    #[arg(long, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(WAREHOUSES_MAX)))]
+    warehouses: Option<u32>,
+
+    /// tpcc: fill only a part of each warehouse, for a trial: customers, orders and items divided
+    /// by this, 1 to 100
+    #[arg(long, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_DOWN_MAX)))]
+    scale_down: Option<u32>,
+
+    /// tpcc: with the keying and think times of the specification
+    #[arg(long)]
+    paced: bool,
+}
+
+impl TpccArgs {
+    /// Size of tables by what is said, and else as these.
+    pub(super) fn size_or(self, other: Size) -> Size {
+        let part = |whole: u32, other| self.scale_down.map_or(other, |by| whole / by);
+        Size {
+            warehouses: self.warehouses.unwrap_or(other.warehouses),
+            customers: part(FULL.customers, other.customers),
+            items: part(FULL.items, other.items),
+        }
+    }
+}
+
 /// Numbers of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(super) struct Size {
     pub(super) warehouses: u32,
     /// Customers of a district; as many orders are there at first.
     pub(super) customers: u32,
     pub(super) items: u32,
-}
-
-impl Size {
-    /// Size of tables that are to be made.
-    pub(crate) fn new(warehouses: u32, scale_down: u32) -> Size {
-        Size {
-            warehouses,
-            customers: 3_000 / scale_down,
-            items: 100_000 / scale_down,
-        }
-    }
 }
 
 /// Transaction of a terminal, as reports number them.
@@ -100,7 +127,7 @@ impl Tpcc {
     ///
     /// # Errors
     /// A sentence in the server's words.
-    pub(super) fn open(plan: &Plan, is_paced: bool) -> Result<Tpcc, String> {
+    pub(super) fn open(plan: &Plan, asked: TpccArgs) -> Result<Tpcc, String> {
         let mut counts = [0; 3];
         let text = "SELECT (SELECT COUNT(*) FROM tpcc_warehouse), (SELECT COUNT(*) FROM \
                     tpcc_customer WHERE c_w_id = 1 AND c_d_id = 1), (SELECT COUNT(*) FROM \
@@ -117,11 +144,18 @@ impl Tpcc {
             customers,
             items,
         };
-        Ok(Tpcc { size, is_paced })
-    }
-
-    pub(super) fn boxed(self) -> Box<dyn Subject> {
-        Box::new(self)
+        let said = asked.size_or(size);
+        if said != size {
+            return Err(format!(
+                "the tables have {warehouses} warehouses and {items} items, not {} and {}; run \
+                 cleanup and prepare, or leave --warehouses and --scale-down out",
+                said.warehouses, said.items
+            ));
+        }
+        Ok(Tpcc {
+            size,
+            is_paced: asked.paced,
+        })
     }
 
     fn run(&self, kind: Kind, teller: &mut Teller<'_>) -> Result<Kind, Fault> {
