@@ -44,13 +44,7 @@ done
     --connections "$connections" --end-timeout 3600 --preflight off \
     --target "mysql://app:app@127.0.0.1:$pool_port/sbtest" >"$folder/load.out" 2>&1 &
 load_pid=$!
-waiting=0
-until ((waiting >= connections - 10)); do
-    kill -0 "$load_pid" 2>/dev/null || fail "the load has ended: $(tail -3 "$folder/load.out")"
-    take_census
-    waiting=$(sed -n 's/.* waiting: \([0-9]*\),.*/\1/p' <<<"$census" | head -1)
-done
-printf '%s statements wait\n' "$waiting"
+await_counted waiting $((connections - 10)) "$load_pid" "$folder/load.out"
 
 ask() { mariadb --no-defaults -h 127.0.0.1 -P "$console_port" -u admin -pconsole -vvv "$@"; }
 

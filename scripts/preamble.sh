@@ -68,11 +68,6 @@ end_loads() {
     done
 }
 
-# count NAME: of the pool's census.
-count() {
-    grep -oE "\b$1: [0-9]+" <<<"$census" | head -1 | grep -oE '[0-9]+$'
-}
-
 # run VARIANT: one run with a new pool; a line in the results.
 run() {
     start_pool "clients_max = $((connections + 1000))"

@@ -49,12 +49,7 @@ await_pool
     --target "mysql://app:app@127.0.0.1:$pool_port/sbtest" --connections "$connections" \
     --rate "$rate" --time "$time" --percentile 99 >"$folder/load.out" 2>&1 &
 load=$!
-connected=0
-until ((connected >= connections)); do
-    kill -0 "$load" 2>/dev/null || fail "the load has ended: $(tail -3 "$folder/load.out")"
-    take_census
-    connected=$(sed -n 's/.* clients: \([0-9]*\),.*/\1/p' <<<"$census" | head -1)
-done
+await_counted clients "$connections" "$load" "$folder/load.out"
 
 # The log's time of its last line of an event, in milliseconds.
 time_of() { date -d "$(grep "event=$1 " "$folder/pool.log" | tail -1 | cut -d' ' -f1)" +%s%3N; }

@@ -135,9 +135,23 @@ take_census() {
         ((look < 300)) || fail "the pool has written no census for 30 s"
         sleep 0.1
     done
-    # For the script that asked.
-    # shellcheck disable=SC2034
     census=$(grep event=census "$folder/pool.log" | tail -1)
+}
+
+# count NAME: of the census that was taken last.
+count() {
+    grep -oE "\b$1: [0-9]+" <<<"$census" | head -1 | grep -oE '[0-9]+$'
+}
+
+# await_counted NAME NUMBER PID LOG: until the census counts so many; the load PID, whose output is
+# in LOG, must not end before.
+await_counted() {
+    local counted=0
+    until ((counted >= $2)); do
+        kill -0 "$3" 2>/dev/null || fail "the load has ended: $(tail -n 3 "$4")"
+        take_census
+        counted=$(count "$1") || fail "the census has no $1: $census"
+    done
 }
 
 # pool_rss: bytes of the pool's resident memory.

@@ -41,11 +41,6 @@ arguments() {
     [[ $1 == plain ]] || load+=(--tls --ca "$folder/tls/ca.pem")
 }
 
-connected() {
-    take_census
-    sed -n 's/.* clients: \([0-9]*\),.*/\1/p' <<<"$census" | head -1
-}
-
 memory() {
     start_tls_pool
     local before load_pid
@@ -53,10 +48,7 @@ memory() {
     arguments "$1"
     "${load[@]}" --connections "$clients" --rate 20 --time 600 >"$folder/load.out" 2>&1 &
     load_pid=$!
-    until (($(connected) >= clients)); do
-        kill -0 "$load_pid" 2>/dev/null || fail "the load has ended: $(tail -3 "$folder/load.out")"
-        sleep 0.5
-    done
+    await_counted clients "$clients" "$load_pid" "$folder/load.out"
     # Some of them say something.
     sleep 5
     printf '%s: %d idle clients, %d bytes each\n' "$1" "$clients" \

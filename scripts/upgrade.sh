@@ -57,11 +57,7 @@ loads=$!
 work oltp_point_select &
 loads="$loads $!"
 
-connected() {
-    take_census
-    sed -n 's/.* clients: \([0-9]*\),.*/\1/p' <<<"$census" | head -1
-}
-until (($(connected) >= clients)); do sleep 0.5; done
+await_counted clients "$((clients / 2 * 2))" "${loads##* }" "$folder/oltp_point_select.out"
 
 logged() { grep -c "event=$1 " "$folder/pool.log" || true; }
 
