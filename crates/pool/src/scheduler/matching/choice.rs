@@ -49,8 +49,11 @@ impl<S> Matching<'_, S> {
         }
         let client = self.clients.get(key)?;
         let session = &client.session.state;
-        let can_run = |b: &Backend<S>| self.can_run(key, client, b);
+        // To look up for how long the server keeps a backend takes longest: it comes last.
+        let can_run = |b: &Backend<S>| self.can_run(key, client, b) && self.lives_on(b);
         let idle = &self.pools.pools[pool].idle;
+        let get = |id: &BackendId| self.backends.get(*id).map(|backend| (*id, backend));
+        let last_used = || idle.iter().rev().filter_map(get);
         let looked_at = match client.session.affinity() {
             Affinity::Only => idle.len(),
             Affinity::Counts | Affinity::None => LAST_USED_MAX,
@@ -59,46 +62,42 @@ impl<S> Matching<'_, S> {
             client: key,
             sent: client.session.last.number,
         });
-        let alive = |backend_id: BackendId| {
-            let backend = self.backends.get(backend_id).filter(|b| self.lives_on(b))?;
-            Some((backend_id, backend))
-        };
-        let last_used = || (idle.iter().rev()).filter_map(|backend_id| alive(*backend_id));
-        let looked_at = idle.iter().rev().take(looked_at);
-        let mut looked_at = looked_at.filter_map(|backend_id| alive(*backend_id));
+        let same = |b: &Backend<S>| Rc::ptr_eq(&b.session.state, session);
+        let clean = |b: &Backend<S>| client.session.is_clean_on(&b.session);
         // Nothing takes a default schema away again: the backends without one are for the clients
         // without one, as long as there are others, and whoever chooses its first schema does so
         // on another.
         let has_schema = |b: &Backend<S>| b.session.state.schema.is_some();
         let chooses = session.schema.is_none() && client.may_choose_schema();
-        if chooses
-            && let Some((backend_id, _)) = last_used().find(|(_, b)| {
-                let suits = client.session.is_clean_on(&b.session) && can_run(b);
-                has_schema(b) && suits && self.affinity(b) != Affinity::Only
-            })
-        {
-            return Some(backend_id);
-        }
-        if let Some((last, _)) =
-            looked_at.find(|(_, b)| b.session.last_client() == own && can_run(b))
-        {
-            return Some(last);
-        }
-        let same = |b: &Backend<S>| Rc::ptr_eq(&b.session.state, session);
-        let clean = |b: &Backend<S>| client.session.is_clean_on(&b.session);
-        let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
-        let asked_least = || {
-            let fits = last_used().filter(|(_, b)| clean(b) && can_run(b));
-            fits.min_by_key(|(_, b)| (self.affinity(b), !same(b), b.since()))
+        let suits_choice = |b: &Backend<S>| {
+            has_schema(b) && clean(b) && self.affinity(b) != Affinity::Only && can_run(b)
         };
-        let fits = |b: &Backend<S>| clean(b) && free(b) && can_run(b);
-        last_used()
-            .find(|(_, b)| same(b) && fits(b))
+        if chooses && let Some((id, _)) = last_used().find(|(_, b)| suits_choice(b)) {
+            return Some(id);
+        }
+        let is_own = |b: &Backend<S>| b.session.last_client() == own && can_run(b);
+        let mut looked_at = last_used().take(looked_at);
+        if let Some((id, _)) = looked_at.find(|(_, b)| is_own(b)) {
+            return Some(id);
+        }
+        let fits = |b: &Backend<S>| clean(b) && self.affinity(b) == Affinity::None && can_run(b);
+        if let Some((id, _)) = (last_used().find(|(_, b)| same(b) && fits(b)))
             .or_else(|| last_used().find(|(_, b)| has_schema(b) && fits(b)))
             .or_else(|| last_used().find(|(_, b)| fits(b)))
-            .or_else(asked_least)
-            .or_else(|| last_used().find(|(_, b)| can_run(b)))
-            .map(|(backend_id, _)| backend_id)
+        {
+            return Some(id);
+        }
+        // The one left longest ago is the first: hardly another is looked at whole.
+        let mut asked_least: Option<((Affinity, bool, Time), BackendId)> = None;
+        for (id, b) in idle.iter().filter_map(get) {
+            let rank = (self.affinity(b), !same(b), b.since());
+            let is_better = asked_least.is_none_or(|(other, _)| rank < other);
+            if is_better && clean(b) && can_run(b) {
+                asked_least = Some((rank, id));
+            }
+        }
+        let id = asked_least.map(|(_, id)| id);
+        id.or_else(|| last_used().find(|(_, b)| can_run(b)).map(|(id, _)| id))
     }
 
     /// True if a client's command can be run on a backend once that is in the client's state.
