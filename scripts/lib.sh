@@ -86,7 +86,8 @@ want_mariadb() {
     want mariadbd mariadb-server
 }
 
-# Installs what `want` noted, in one go; does nothing if nothing is missing.
+# install_missing [LOG]: installs what `want` noted, in one go; does nothing if nothing is missing. With
+# LOG it goes on beside the script, until wait_for_install, and what apt-get says goes there.
 install_missing() {
     ((${#missing_packages[@]})) || return 0
     local -a install=(apt-get -o "DPkg::Lock::Timeout=$apt_wait" install -y
@@ -99,8 +100,23 @@ install_missing() {
         have sudo || fail "packages are missing; run as root, then try again: $commands"
         as_root=(sudo "${as_root[@]}")
     fi
-    say "packages are missing; this needs root and runs: $commands"
+    say "packages are missing; this needs root and runs${1:+ meanwhile}: $commands"
+    if [[ -z ${1:-} ]]; then
+        install_now
+    else
+        # A password is asked for here.
+        "${as_root[@]}" true
+        mkdir -p "$(dirname "$1")"
+        install_now >"$1" 2>&1 &
+        installing=$! install_log=$1
+        # apt-get is not left half done.
+        trap wait_for_install EXIT
+    fi
+    missing_packages=()
+}
 
+# The part of install_missing that takes long; uses its `as_root` and `install`.
+install_now() {
     local server_is_new=no status=0
     [[ " ${missing_packages[*]} " == *" mariadb-server "* ]] && server_is_new=yes
     update_lists "${as_root[@]}"
@@ -109,7 +125,14 @@ install_missing() {
         stop_new_service "${as_root[@]}"
     fi
     ((status == 0)) || fail "the installation failed with status $status: ${install[*]}"
-    missing_packages=()
+}
+
+# Waits for what install_missing does beside the script.
+wait_for_install() {
+    [[ -n ${installing:-} ]] || return 0
+    local process=$installing
+    installing=
+    wait "$process" || { cat "$install_log"; fail "packages could not be installed"; }
 }
 
 # update_lists AS_ROOT...: fetches the lists of packages. apt waits for dpkg's lock by itself
