@@ -34,8 +34,8 @@ say "building"
 ONRAMP_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || true)
 export ONRAMP_COMMIT
 cargo build --profile demo --locked
-took "building"
 wait_for_install
+took "building"
 
 say "climbing"
 "$(release_binary demo)" climb --warmup-time 1 --time 3

@@ -107,9 +107,9 @@ install_missing() {
         # A password is asked for here.
         "${as_root[@]}" true
         mkdir -p "$(dirname "$1")"
-        install_now >"$1" 2>&1 &
+        # apt-get is not left half done, nor by Ctrl-C.
+        { trap '' INT && install_now; } >"$1" 2>&1 &
         installing=$! install_log=$1
-        # apt-get is not left half done.
         trap wait_for_install EXIT
     fi
     missing_packages=()
@@ -132,6 +132,7 @@ wait_for_install() {
     [[ -n ${installing:-} ]] || return 0
     local process=$installing
     installing=
+    ! kill -0 "$process" 2>/dev/null || say "packages are still being installed; waiting"
     wait "$process" || { cat "$install_log"; fail "packages could not be installed"; }
 }
 
