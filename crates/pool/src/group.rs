@@ -320,7 +320,9 @@ fn begin_turn<N: Net>(parts: &mut Parts<N>) {
     if changed.is_back || changed.has_moved {
         outages::notice_upstream(parts, changed);
     }
-    routing::take_readers(parts);
+    if parts.shared.cluster.is_some() {
+        routing::take_readers(parts);
+    }
 }
 
 /// Ends what has waited for too long, and answers those whose delay is over.

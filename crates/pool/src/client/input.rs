@@ -279,25 +279,25 @@ impl<N: Net> FromClient<'_, N> {
     }
 
     /// Keeps the bytes behind the first `used` with their client, and returns the scratch buffer.
-    pub(crate) fn give_back(&mut self, key: ClientId, fresh: Fresh, used: usize) {
-        let Fresh {
-            mut scratch,
-            len,
-            is_secret,
-        } = fresh;
-        if let Some(client) = self.clients.get_mut(key)
-            && used < len
-        {
+    pub(crate) fn give_back(&mut self, key: ClientId, mut fresh: Fresh, used: usize) {
+        if used < fresh.len {
+            self.keep_rest(key, &fresh.bytes()[used..]);
+        }
+        if fresh.is_secret {
+            wipe(&mut fresh.scratch[..fresh.len]);
+        }
+        self.lent.from_client = fresh.scratch;
+    }
+
+    /// Keeps the beginning of a command whose rest is to come.
+    fn keep_rest(&mut self, key: ClientId, rest: &[u8]) {
+        if let Some(client) = self.clients.get_mut(key) {
             if client.input.bytes().is_none() {
                 client.input.put(self.lent.inputs.take());
             }
-            client.keep_input(&scratch[used..len]);
+            client.keep_input(rest);
             client.heard_from(self.net.now());
         }
-        if is_secret {
-            wipe(&mut scratch[..len]);
-        }
-        self.lent.from_client = scratch;
     }
 }
 

@@ -7,6 +7,7 @@ use crate::client::ClientSession;
 use crate::errors::reasons::PinReason;
 use crate::server::facts::ServerFacts;
 use session::diagnostics::Diagnostics;
+use session::last_statement::PendingReadBack;
 use session::meter::Meter;
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
@@ -53,6 +54,18 @@ impl ClientSession {
         let stored_max = stored_max.unwrap_or(server.conditions_max);
         let charset = session.variable(b"character_set_results");
         (self.last).keep_conditions(answer, charset, stored_max, meter);
+    }
+
+    /// True if it has nothing on its backend that another client must not find, and is owed no
+    /// answer about its last statement.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        self.pins.is_empty()
+            && self
+                .prepared
+                .as_ref()
+                .is_none_or(|prepared| !prepared.holds())
+            && self.modified.is_none()
+            && self.last.pending == PendingReadBack::default()
     }
 
     /// Properties of its session that its backend alone knows.

@@ -235,7 +235,20 @@ pub(crate) fn consume<N: Net>(
         }
         client.heard_from(parts.net.now());
         let seq = std::mem::replace(&mut client.identity.seq, last_seq.wrapping_add(1));
-        match handle(parts, key, state, seq, &rest[..total]) {
+        let message = &rest[..total];
+        let handled = match (check_length(state, total, &parts.shared.server), state) {
+            (Err(refusal), _) => {
+                leaving::refuse_and_leave(parts, key, &refusal);
+                Handled::Used
+            }
+            (_, ClientState::Idle) => commands::on_command(parts, key, message),
+            (_, ClientState::Feeding) => {
+                replies::on_file_packet(parts, key, message);
+                Handled::Used
+            }
+            _ => logins::on_login_packet(parts, key, message, seq),
+        };
+        match handled {
             Handled::Used => at += total,
             Handled::Kept => return at,
             Handled::Framed => {
@@ -256,26 +269,4 @@ pub(crate) fn consume<N: Net>(
         }
     }
     at
-}
-
-/// Handles a whole message of a client in this state; `seq`: the number that a login's has.
-fn handle<N: Net>(
-    parts: &mut Parts<N>,
-    key: ClientId,
-    state: ClientState,
-    seq: u8,
-    message: &[u8],
-) -> Handled {
-    if let Err(refusal) = check_length(state, message.len(), &parts.shared.server) {
-        leaving::refuse_and_leave(parts, key, &refusal);
-        return Handled::Used;
-    }
-    match state {
-        ClientState::Idle => commands::on_command(parts, key, message),
-        ClientState::Feeding => {
-            replies::on_file_packet(parts, key, message);
-            Handled::Used
-        }
-        _ => logins::on_login_packet(parts, key, message, seq),
-    }
 }

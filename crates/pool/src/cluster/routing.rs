@@ -157,7 +157,6 @@ pub(crate) fn route<N: Net>(
 /// on (`None`), waits until it can, or is closed. In a transaction on a reader, what is no text
 /// runs there.
 pub(crate) fn leave_for_writer<N: Net>(parts: &mut Parts<N>, key: ClientId) -> Option<Handled> {
-    parts.shared.cluster.as_ref()?;
     let client = parts.clients.get(key)?;
     if !parts.backend_pools.is_reader(client.pool as usize) {
         return None;

@@ -531,6 +531,7 @@ impl<N: Net> Parts<N> {
     /// A client as one whose reads may go elsewhere; `None` where there is one server.
     #[inline]
     pub(crate) fn reading(&self, key: ClientId) -> Option<Reading<'_, N::Sock>> {
+        self.shared.cluster.as_ref()?;
         (self.server_side.reads).of_client(key, &self.clients, &self.shared, &self.settings)
     }
 

@@ -426,9 +426,13 @@ impl SlowReaders {
     /// Notes the end of a client's statement with a text of this digest on this backend.
     pub(crate) fn statement_ended(&mut self, backend: BackendId, digest: u64, client: ClientId) {
         self.first_runs.end(digest);
-        if self.texts.is_empty() && self.long.is_empty() {
-            return;
+        if !self.texts.is_empty() || !self.long.is_empty() {
+            self.ended_beside_slow(backend, digest, client);
         }
+    }
+
+    /// Notes the end of a statement where some are long, or were.
+    fn ended_beside_slow(&mut self, backend: BackendId, digest: u64, client: ClientId) {
         let ended = self.long.iter().position(|long| long.backend == backend);
         let ended = ended.map(|at| self.long.swap_remove(at));
         if ended.is_some_and(|long| long.is_slow) {

@@ -67,9 +67,13 @@ impl<S> InputRoom<'_, S> {
     /// Brings the counts of what a client holds up to date; returns the bytes.
     pub(crate) fn count(&mut self, key: ClientId) -> usize {
         let held = self.clients.get(key).map_or(0, Client::held);
-        if !self.inputs.counts(held) {
-            return held;
+        if self.inputs.counts(held) {
+            self.count_holder(key, held);
         }
+        held
+    }
+
+    fn count_holder(&mut self, key: ClientId, held: usize) {
         let holder = self.inputs.holders.get(&key);
         if held > HOLDER_MIN {
             self.set_counted(key, held);
@@ -78,7 +82,6 @@ impl<S> InputRoom<'_, S> {
         } else if holder.is_some() {
             self.set_counted(key, held);
         }
-        held
     }
 
     fn set_counted(&mut self, key: ClientId, held: usize) {

@@ -24,6 +24,7 @@
 
 use crate::backend::{ForBackend, InFlight};
 use crate::errors::reasons::PinReason;
+use crate::group::tokens::ClientId;
 use crate::pair::Pair;
 use session::last_gtid::doubt;
 use session::last_statement::COUNTS;
@@ -124,9 +125,12 @@ impl<S> Pair<'_, S> {
     /// True if the backend may hold conditions that are not those of its client's statement before:
     /// no client is to read another's, whatever its text, or code that it calls, asks for.
     pub(super) fn has_conditions_of_others(&self) -> bool {
-        let Some(of) = self.backend.session.conditions_of else {
-            return false;
-        };
+        let of = self.backend.session.conditions_of;
+        of.is_some_and(|of| self.are_of_others(of))
+    }
+
+    /// True if conditions of this client's last statement are not its own to be seen.
+    fn are_of_others(&self, of: ClientId) -> bool {
         // What the last statement has left here, if with fewer conditions than are kept of it.
         let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
         let here = (here.iter()).any(|&what| self.client.session.last.is_valid_on_backend(what));

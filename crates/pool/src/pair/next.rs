@@ -73,6 +73,10 @@ impl<S> Pair<'_, S> {
         }
         let server = self.context.server.flavour;
         let reports = backend.session.owes_report(server.is_mysql());
+        let in_transaction = backend.session.in_transaction();
+        if !reports && !in_transaction && client.session.leaves_nothing() {
+            return Next::Free;
+        }
         let untracked = (client.session.modified.as_ref()).is_some_and(|t| t.is_untracked());
         let asks = client.session.may_have_ended();
         let pending = client.session.last.pending;
@@ -83,7 +87,6 @@ impl<S> Pair<'_, S> {
         if client.session.is_held() && !asks && !untracked && !fetches && !partly {
             return Next::Keep;
         }
-        let in_transaction = backend.session.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
         // transaction the backend answers for itself.
         if pending.warnings && (!in_transaction || pending.failed || untracked || partly) {

@@ -85,6 +85,14 @@ pub(crate) fn wanted_by<'a>(session: &ClientSession, server: &'a ServerFacts) ->
         Some(tracked) => WantedBy::Own(tracked.clone()),
         None => WantedBy::Usual(&server.trackers.wanted),
     };
+    match session.pins.is_empty() && session.effects.retracking().is_none() {
+        true if !session.has_switched() => usual,
+        _ => wanted_beside(session, usual),
+    }
+}
+
+/// Reports where a SET of what is reported is under way, or a backend's trackers are its client's.
+fn wanted_beside<'a>(session: &ClientSession, usual: WantedBy<'a>) -> WantedBy<'a> {
     if session.pins.is_pinned_for(PINNED) {
         let all = Wanted::from_setting("*", false).variables;
         return WantedBy::Made(passed_on(session, all, &usual));

@@ -163,6 +163,14 @@ impl<S> Client<S> {
 }
 
 impl ClientSession {
+    /// True if its command finds its session on a backend, and nothing else, at first sight.
+    pub(crate) fn fits_at_once(&self, there: &BackendSession) -> bool {
+        Rc::ptr_eq(&there.state, &self.state)
+            && self.effects.modifying().is_none()
+            && !there.was_reset()
+            && there.types_there().is_none()
+    }
+
     /// True if a user variable may be set in its session.
     fn may_have(&self, name: &[u8]) -> bool {
         let modified = self.modified.as_ref();

@@ -413,9 +413,13 @@ impl AccountSlots {
     /// The moment from which a free backend of this pool, whose own front waits since `front`, is
     /// to be closed for another pool.
     pub(crate) fn owed_at(&self, place: Place, front: Option<Time>) -> Option<Time> {
-        if self.wanting.load(SeqCst) == 0 {
-            return None;
+        match self.wanting.load(SeqCst) {
+            0 => None,
+            _ => self.owed_to_others(place, front),
         }
+    }
+
+    fn owed_to_others(&self, place: Place, front: Option<Time>) -> Option<Time> {
         let slots = self.lock();
         let mut owed: Vec<Time> = slots
             .wants

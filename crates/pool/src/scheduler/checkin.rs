@@ -51,7 +51,9 @@ pub(crate) fn release<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
         parts.closer().retire(backend_id);
     }
     if let Some(owner) = owner {
-        parts.readers().go_home(owner);
+        if parts.shared.cluster.is_some() {
+            parts.readers().go_home(owner);
+        }
         if waits {
             line_up(parts, owner);
         }

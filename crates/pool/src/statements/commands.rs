@@ -31,9 +31,19 @@ use wire::command::Command;
 pub(crate) fn on_command<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8]) -> Handled {
     parts.known.rules.renew(&parts.shared.scheduling.rules);
     let is_logged = parts.settings.statement_log != StatementLog::Off;
-    if !is_logged && parts.known.rules.is_empty() {
-        return carry_out(parts, key, message);
+    match is_logged || !parts.known.rules.is_empty() {
+        true => carry_out_noted(parts, key, message, is_logged),
+        false => carry_out(parts, key, message),
     }
+}
+
+/// Handles a command where a log or a rule wants to know of it.
+fn carry_out_noted<N: Net>(
+    parts: &mut Parts<N>,
+    key: ClientId,
+    message: &[u8],
+    is_logged: bool,
+) -> Handled {
     if is_logged {
         parts.observed.statement_logs.forget_error();
     }
@@ -58,7 +68,9 @@ fn carry_out<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8]) -> Han
         leaving::refuse_and_leave(parts, key, &refusal);
         return Handled::Used;
     }
-    parts.readers().prepare_to_route(key);
+    if parts.shared.cluster.is_some() {
+        parts.readers().prepare_to_route(key);
+    }
     let Some(client) = parts.clients.get_mut(key) else {
         return Handled::Used;
     };

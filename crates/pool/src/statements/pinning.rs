@@ -100,6 +100,18 @@ pub(crate) fn guards(
     seen: &mut Seen,
     shared: &Arc<Shared>,
 ) -> Vec<Box<dyn Guard>> {
+    let found = text.found;
+    match found.verb == Verb::Ddl || found.multi || found.changes_watched {
+        true => guards_of_changes(text, seen, shared),
+        false => Vec::new(),
+    }
+}
+
+fn guards_of_changes(
+    text: SchemaText<'_>,
+    seen: &mut Seen,
+    shared: &Arc<Shared>,
+) -> Vec<Box<dyn Guard>> {
     let mut guards: Vec<Box<dyn Guard>> = Vec::new();
     let found = text.found;
     if found.verb == Verb::Ddl || found.multi {

@@ -223,7 +223,9 @@ impl<S> Judging<'_, S> {
             found: &class,
             ..judged
         };
-        if let Some(plan) = self.look_back(judged, words, &mut run) {
+        let asks_nothing =
+            words.asks_nothing() && !client.session.last.has_conditions() && !self.code.any_asks();
+        if !asks_nothing && let Some(plan) = self.look_back(judged, words, &mut run) {
             return plan;
         }
         let may_pipeline = self.pipelines && may_pipeline_text(sql, &class, run.statement.found);
@@ -297,9 +299,6 @@ impl<S> Judging<'_, S> {
         run: &mut RunPlan,
     ) -> Option<Plan> {
         let client = self.client();
-        if words.asks_nothing() && !client.session.last.has_conditions() && !self.code.any_asks() {
-            return None;
-        }
         if self.goes_back_for(words) {
             run.back = self.last_backend(words, text);
         }

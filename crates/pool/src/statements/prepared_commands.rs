@@ -128,7 +128,9 @@ fn on_execute<N: Net>(
         Err(outcome) => return follow_outcome(parts, key, message, outcome),
     };
     let mode = (parts.shared.server).lex_mode(&definition.session, capabilities);
-    if let Some(handled) = start::keep_rules(parts, key, || definition.digest(mode)) {
+    if !parts.known.rules.is_empty()
+        && let Some(handled) = start::keep_rules(parts, key, definition.digest(mode))
+    {
         if let Some(client) = parts.clients.get_mut(key) {
             client.session.prepared.drop_long_data(id);
         }

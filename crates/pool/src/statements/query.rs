@@ -61,7 +61,9 @@ pub(crate) fn on_query<N: Net>(
     let names_none_of = (!seen.may_name).then_some(parts.known.code_seen.version);
     let session = client.session.state.clone();
     let text = Text { sql, mode, seen };
-    if let Some(handled) = start::keep_rules(parts, key, || text.digest()) {
+    if !parts.known.rules.is_empty()
+        && let Some(handled) = start::keep_rules(parts, key, text.digest())
+    {
         return handled;
     }
     let of_schema = SchemaText {

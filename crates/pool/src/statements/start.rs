@@ -23,12 +23,8 @@ use session::statement::Statement;
 pub(crate) fn keep_rules<N: Net>(
     parts: &mut Parts<N>,
     key: ClientId,
-    digest: impl FnOnce() -> u64,
+    digest: u64,
 ) -> Option<Handled> {
-    if parts.known.rules.is_empty() {
-        return None;
-    }
-    let digest = digest();
     let client = parts.clients.get_mut(key)?;
     match admit(&parts.known.rules, digest, parts.net.now()) {
         Ok(slot) => {
@@ -60,7 +56,8 @@ pub(crate) fn start<N: Net>(
         return Handled::Used;
     }
     client.session.statement = statement;
-    if !statement.place.is_elsewhere()
+    if parts.shared.cluster.is_some()
+        && !statement.place.is_elsewhere()
         && let Some(handled) = routing::leave_for_writer(parts, key)
     {
         return handled;
@@ -124,8 +121,8 @@ pub(crate) fn begin<N: Net>(
     }
     let has_prepared = client.session.prepared.is_some();
     let facts = (&parts.known.defaults, &parts.shared.server);
-    let unfit = (client.session).unfit_session(&backend.session, key, facts);
-    if let Some(unfit) = unfit
+    if !client.session.fits_at_once(&backend.session)
+        && let Some(unfit) = (client.session).unfit_session(&backend.session, key, facts)
         && let Some(handled) =
             session_reset::reset_session(parts, (key, backend_id), unfit, message.len())
     {

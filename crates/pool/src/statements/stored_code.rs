@@ -105,10 +105,11 @@ impl CodeSeen<'_> {
 
     /// True if a text calls stored code, and all that it calls is known to be clean.
     pub(crate) fn knows(&self, text: SchemaText<'_>, session: &Session) -> bool {
+        text.found.causes.contains(PinCause::StoredCode) && self.knows_all_of(text, session)
+    }
+
+    fn knows_all_of(&self, text: SchemaText<'_>, session: &Session) -> bool {
         let found = text.found;
-        if !found.causes.contains(PinCause::StoredCode) {
-            return false;
-        }
         // What is reported of variables behind SET STATEMENT may be its own, or the code's.
         let unsure = found.passing || is_block(found);
         // What changes how the rest of the text is read.

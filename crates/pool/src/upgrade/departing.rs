@@ -23,9 +23,12 @@ use reactor::{Net, Time};
 /// True if a client's next command is not looked at here: while the group hands over, it is put
 /// in line, if it may go and there is room.
 pub(crate) fn departs<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
-    if !parts.client_side.departures.is_open {
-        return false;
-    }
+    parts.client_side.departures.is_open && stands_in_line(parts, key)
+}
+
+/// Puts a client in line, if it may go and there is room; `false` where it stands there neither
+/// before nor now.
+fn stands_in_line<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
     if parts.client_side.departures.has(key) {
         return true;
     }

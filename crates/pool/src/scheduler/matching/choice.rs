@@ -102,7 +102,8 @@ impl<S> Matching<'_, S> {
 
     /// True if a client's command can be run on a backend once that is in the client's state.
     fn can_run(&self, key: ClientId, client: &Client<S>, backend: &Backend<S>) -> bool {
-        client.can_run_on(backend, key, (self.defaults, &self.shared.server))
+        client.session.fits_at_once(&backend.session)
+            || client.can_run_on(backend, key, (self.defaults, &self.shared.server))
     }
 
     /// Loss of the last client of an idle backend if another used that.
