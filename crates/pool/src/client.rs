@@ -33,15 +33,14 @@ pub(crate) mod proxy_header;
 pub(crate) mod pump;
 pub(crate) mod queued;
 pub(crate) mod reading;
-pub(crate) mod relayed;
 pub(crate) mod reset_connection;
 pub(crate) mod tls;
 pub(crate) mod unrestored;
 
 use crate::auth::login::Login;
-use crate::backend::Backend;
 use crate::backend::binding::Binding;
 use crate::backend::relay::PendingChanges;
+use crate::backend::{Backend, LastClient};
 use crate::client::buffers::received::Input;
 use crate::client::buffers::transport::Transport;
 use crate::client::command::{CommandState, Effects, Ended};
@@ -167,15 +166,6 @@ impl Rest {
     pub(crate) fn is_on_backend(&self) -> bool {
         matches!(self, Rest::OnBackend)
     }
-}
-
-/// Parts of a client that change while a reply is relayed to it, and its session.
-pub(crate) struct ReplyContext<'a> {
-    /// Number of the next packet to it.
-    pub(crate) seq: &'a mut u8,
-    /// Changes in its session that it is still to be told.
-    pub(crate) pending_changes: &'a mut PendingChanges,
-    pub(crate) session: &'a Session,
 }
 
 /// Session of a client, the statement that runs under it or waits, and what the last one has left.
@@ -317,15 +307,6 @@ impl<S> Client<S> {
     /// Restarts its limits of time from here.
     pub(crate) fn count_from(&mut self, now: Time) {
         self.since = now;
-    }
-
-    /// Parts that change while a reply is relayed to it.
-    pub(crate) fn reply_context(&mut self) -> ReplyContext<'_> {
-        ReplyContext {
-            seq: &mut self.identity.seq,
-            pending_changes: &mut self.session.pending_changes,
-            session: &self.session.state,
-        }
     }
 
     /// Binds it and an idle backend to each other.
@@ -474,6 +455,12 @@ impl ClientSession {
     /// True if it keeps its backend though no transaction is open.
     pub(crate) fn is_held(&self) -> bool {
         self.pins.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
+    }
+
+    /// The client that a backend has served last, once it has served this one, `client`.
+    pub(crate) fn as_last(&self, client: ClientId) -> LastClient {
+        let sent = self.last.number;
+        LastClient { client, sent }
     }
 
     /// Results that its backend is not to be asked: those that it does not know, and `@@last_gtid`,

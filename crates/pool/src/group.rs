@@ -5,7 +5,7 @@
 //! becomes a [`crate::statements::plan::Plan`], and `carry_out_plan` does what that says) →
 //! `start.rs: start` (a backend now, or a place in the queue) → `begin` (the session is
 //! restored) → `send_statement` → `replies.rs: digest_reply` (the reply is relayed) →
-//! `endings.rs: statement_done` → `settle` → `checkin.rs: release` (the next in the queue).
+//! `endings.rs: statement_done` → `settle` → `checkout.rs: release` (the next in the queue).
 //!
 //! Decisions are made by values that know no group and are tested without one: what a
 //! command comes to ([`crate::statements`]), what becomes of a client and its backend
@@ -21,7 +21,7 @@
 //! simulation from a seed.
 //!
 //! Invariants:
-//! - a backend is checked out by `checkout.rs` and in by `checkin.rs` only, and is bound to one
+//! - a backend is checked out and in by `checkout.rs` only, and is bound to one
 //!   client;
 //! - each backend, dialling ones included, has a slot of the budget that all groups share;
 //! - an object is never removed in the middle of its own handling: clients that must go are noted

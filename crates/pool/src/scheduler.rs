@@ -2,7 +2,7 @@
 //!
 //! [`queue`] is one line of waiting commands, [`line`] and [`waiters`] are those who stand in it;
 //! [`matching`] brings clients and backends together; [`fronts`] makes all groups' queues one line.
-//! [`checkout`] and [`checkin`] bind the two and part them, by way of [`queueing`] and [`serving`].
+//! [`checkout`] binds the two and parts them, by way of [`queueing`] and [`serving`].
 //! [`budget`] and [`account_slots`] count connections to the server over all groups,
 //! [`running`], [`running_limit`] and [`hill_climb`] statements that run at once; [`bulk`] and
 //! [`client_turn`] bound what one client takes of a turn; [`admission`] paces new connections.
@@ -11,7 +11,6 @@ pub(crate) mod account_slots;
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod bulk;
-pub(crate) mod checkin;
 pub(crate) mod checkout;
 pub(crate) mod client_turn;
 pub(crate) mod fronts;

@@ -6,8 +6,8 @@
 //! [`kill`] is KILL, as a whole.
 //!
 //! They look at values and say what they have decided. [`commands`] takes a client's command,
-//! [`query`] and [`prepared_commands`] carry out what was decided, [`start`] gets it a backend,
-//! [`sending`] sends it, and [`endings`] follow its reply.
+//! [`query`] and [`prepared_commands`] carry out what was decided, [`start`] gets it a backend
+//! and sends it, and [`endings`] follow its reply.
 
 pub(crate) mod ahead;
 pub(crate) mod answered_locally;
@@ -20,7 +20,6 @@ pub(crate) mod pinning;
 pub(crate) mod plan;
 pub(crate) mod prepared_commands;
 pub(crate) mod query;
-pub(crate) mod sending;
 pub(crate) mod start;
 pub(crate) mod stored_code;
 pub(crate) mod unanswered;

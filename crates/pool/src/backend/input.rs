@@ -73,25 +73,16 @@ impl<N: Net> FromBackend<'_, N> {
     /// `None` where its handshake is under way and goes on in one of the next turns.
     pub(crate) fn pace(&mut self, key: BackendId) -> Option<Pace> {
         let backend = self.backends.get(key)?;
-        let is_long = backend.flight.reply_so_far().len >= self.shared.lengths.long_reply;
-        if backend.transport.is_handshaking() && !self.may_shake_hands(key) {
+        if !backend.transport.takes_step(self.handshakes_left) {
+            self.bulk.read_at_once(key);
             return None;
         }
+        let is_long = backend.flight.reply_so_far().len >= self.shared.lengths.long_reply;
         let (share, len) = match is_long {
             true => (READ_LEN_LONG, READ_LEN_LONG),
             false => (READ_TURN_BYTES, READ_LEN),
         };
         Some(Pace { share, len })
-    }
-
-    /// Counts a step of a backend's handshake; `false` where it goes on in one of the next turns.
-    fn may_shake_hands(&mut self, key: BackendId) -> bool {
-        let left = self.handshakes_left.checked_sub(1);
-        match left {
-            Some(left) => *self.handshakes_left = left,
-            None => self.bulk.read_at_once(key),
-        }
-        left.is_some()
     }
 
     /// Reads at most `len` bytes of a backend, behind those that were left of the last read. What

@@ -29,7 +29,7 @@ use crate::pair::internal_replies::{After, OwnAnswer};
 use crate::pair::next::Next;
 use crate::pair::passing::Passing;
 use crate::scheduler::bulk::Piece;
-use crate::scheduler::checkin;
+use crate::scheduler::checkout;
 use crate::server::tls::words_of;
 use crate::statements::endings;
 use reactor::{Event, Net};
@@ -462,7 +462,7 @@ fn backend_answered<N: Net>(
             let mut openings = parts.openings();
             match openings.answered(backend_id, fresh, summary, collected) {
                 Opened::Waits => {}
-                Opened::Idle => checkin::offer(parts, backend_id),
+                Opened::Idle => checkout::offer(parts, backend_id),
                 Opened::Failed(why, end) => dialling::dial_failed(parts, backend_id, &why, end),
                 Opened::Outdated => parts.closer().retire(backend_id),
                 Opened::Astray => {
@@ -493,7 +493,7 @@ fn backend_answered<N: Net>(
         ForBackend::RollBack => {
             let backend = parts.backends.get_mut(backend_id);
             match backend.is_some_and(|backend| backend.session.is_rolled_back(summary)) {
-                true => checkin::release(parts, backend_id),
+                true => checkout::release(parts, backend_id),
                 false => parts.closer().retire(backend_id),
             }
         }

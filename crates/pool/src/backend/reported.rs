@@ -1,20 +1,15 @@
-//! Reports of a backend: changes of its session that the server still owes, and the owner of the
-//! conditions that it holds ([`crate::pair::reports`], [`crate::pair::left`]).
+//! Reports of a backend: changes of its session that the server still owes
+//! ([`crate::pair::reports`]).
 //!
 //! Invariant: a backend that owes a report is not free.
 
-use crate::backend::{Backend, BackendSession, ForBackend, ForSession, InFlight, Purpose, Reports};
+use crate::backend::{Backend, BackendSession, InFlight, Purpose, Reports};
 use crate::client::{Client, ClientSession};
 use crate::group::tokens::ClientId;
 use reactor::Slots;
-use session::diagnostics::Area;
 use session::reply_summary::ReplySummary;
 use session::statement::Explanation;
-use sql::lex::Server;
 use wire::status::{IN_TRANS, SESSION_STATE_CHANGED};
-
-/// Owner of the conditions of a statement for which nobody waits.
-const NOBODY: ClientId = ClientId::from_parts(u32::MAX, 0);
 
 impl<S> Backend<S> {
     /// The client that has it, of its group's.
@@ -88,38 +83,5 @@ impl BackendSession {
     /// True if the server owes a report that can be had now.
     pub(crate) fn owes_report(&self, mysql: bool) -> bool {
         self.reports != Reports::Complete && (mysql || !self.in_transaction())
-    }
-
-    /// Notes whose conditions it may hold after an answered command. `area`: what the statement of
-    /// the command's owner does with those of before.
-    pub(crate) fn note_conditions_left(
-        &mut self,
-        command: &InFlight,
-        summary: &ReplySummary,
-        area: Option<Area>,
-    ) {
-        if !matches!(
-            command.purpose,
-            Purpose::Statement
-                | Purpose::Backend(ForBackend::Schema)
-                | Purpose::Session(
-                    ForSession::Ahead | ForSession::Joined(_) | ForSession::Restore(_)
-                )
-        ) {
-            return;
-        }
-        if summary.error.is_some() || summary.warned || area == Some(Area::Warns) {
-            self.conditions_of = Some(command.owner.unwrap_or(NOBODY));
-        } else if area == Some(Area::Clears) && command.purpose == Purpose::Statement {
-            self.conditions_of = None;
-        }
-    }
-
-    /// Notes the warning that FOUND_ROWS(), asked by the pool for a client, leaves on MySQL. It is
-    /// no client's.
-    pub(crate) fn note_deprecation(&mut self, client: ClientId, server: Server) {
-        if server.is_mysql() {
-            self.conditions_of = Some(client);
-        }
     }
 }

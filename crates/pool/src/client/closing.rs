@@ -8,7 +8,7 @@ use crate::client::{ClientState, leaving};
 use crate::group::parts::Parts;
 use crate::group::tokens::ClientId;
 use crate::observe::audit::end;
-use crate::scheduler::checkin;
+use crate::scheduler::checkout;
 use reactor::Net;
 use std::sync::atomic::Ordering;
 
@@ -60,6 +60,6 @@ pub(crate) fn close<N: Net>(parts: &mut Parts<N>, key: ClientId) {
         let keeps = client.session.is_held()
             || client.session.modified.is_some()
             || client.session.is_unread();
-        checkin::orphan(parts, key, backend_id, keeps);
+        checkout::orphan(parts, key, backend_id, keeps);
     }
 }

@@ -121,12 +121,9 @@ impl<N: Net> FromClient<'_, N> {
         if self.drains {
             client.transport.look_again();
         }
-        if client.transport.is_handshaking() && client.transport.is_readable() {
-            if *self.handshakes_left == 0 {
-                self.inputs.stand_in_line(key);
-                return Got::Nothing;
-            }
-            *self.handshakes_left -= 1;
+        if client.transport.is_readable() && !client.transport.takes_step(self.handshakes_left) {
+            self.inputs.stand_in_line(key);
+            return Got::Nothing;
         }
         if client.transport.compresses() {
             return self.read_frames(key);

@@ -56,8 +56,7 @@ impl ClientSession {
         (self.last).keep_conditions(answer, charset, stored_max, meter);
     }
 
-    /// True if it has nothing on its backend that another client must not find, and is owed no
-    /// answer about its last statement.
+    /// True if its last statement has left nothing on its backend, and nothing is asked about it.
     pub(crate) fn leaves_nothing(&self) -> bool {
         self.pins.is_empty()
             && self

@@ -28,7 +28,7 @@ use crate::client::{ClientState, Handled, leaving};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::parts::Parts;
 use crate::group::tokens::ClientId;
-use crate::scheduler::checkin;
+use crate::scheduler::checkout;
 use crate::server::facts::ServerFacts;
 use crate::statements::own_ok::OwnOk;
 use reactor::Net;
@@ -227,6 +227,6 @@ fn discard_session<N: Net>(parts: &mut Parts<N>, key: ClientId) {
     parts.client_side.gtids.remove(&key);
     parts.server_side.reads.start_over(key);
     if let Some(backend_id) = backend_id {
-        checkin::orphan(parts, key, backend_id, pinned);
+        checkout::orphan(parts, key, backend_id, pinned);
     }
 }

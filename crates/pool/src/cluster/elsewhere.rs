@@ -267,8 +267,7 @@ impl<N: Net> Readers<'_, N> {
 
     /// Returns a client without a backend to its pool on the writer.
     pub(crate) fn go_home(&mut self, key: ClientId) {
-        if self.members.shared.cluster.is_some()
-            && let Some(client) = self.members.clients.get_mut(key)
+        if let Some(client) = self.members.clients.get_mut(key)
             && let Some(pool) = self.members.pools.pools.get(client.pool as usize)
             && let Some(home) = pool.home
         {

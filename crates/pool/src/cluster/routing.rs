@@ -201,7 +201,7 @@ mod tests {
     use crate::group::tests::{NOW, bound, group};
     use crate::group::tokens::BackendId;
     use crate::scheduler::account_slots::AccountSlots;
-    use crate::scheduler::checkin;
+    use crate::scheduler::checkout;
     use ::cluster::ServerId;
     use session::found::Found;
     use session::reply_summary::ReplySummary;
@@ -248,7 +248,7 @@ mod tests {
         }
         // One that nobody uses, and one that is behind.
         let (mut group, _, backend_id) = on_reader();
-        checkin::release(&mut group.parts, backend_id);
+        checkout::release(&mut group.parts, backend_id);
         losses::lose(&mut group.parts, backend_id, "it is gone");
         assert_eq!(counted(&group), (0, 0));
         let (mut group, key, backend_id) = on_reader();
@@ -301,7 +301,7 @@ mod tests {
         let backend = parts.backends.get_mut(backend_id).unwrap();
         backend.count_at(server.connect());
         assert_eq!(parts.readers().reader_pool(key, 0), Err(Why::Full));
-        checkin::release(parts, backend_id);
+        checkout::release(parts, backend_id);
         assert_eq!(parts.readers().reader_pool(key, 0), Ok(0));
         let runs = server.running().unwrap().connect();
         assert_eq!(parts.readers().reader_pool(key, 0), Err(Why::Full));

@@ -9,19 +9,18 @@ use reactor::Net;
 
 /// Takes the settings in force, if they are others by now.
 pub(crate) fn take_settings<N: Net>(parts: &mut Parts<N>) {
-    let epoch = parts.shared.settings_epoch();
-    if epoch != parts.known.settings_epoch {
-        replace_settings(parts, epoch);
+    if parts.shared.settings_epoch() != parts.known.settings_epoch {
+        replace_settings(parts);
     }
 }
 
 /// Replaces the settings by those in force. Counts that are kept for users with a limit alone are
 /// made anew: a limit may have come, or gone.
-fn replace_settings<N: Net>(parts: &mut Parts<N>, epoch: u64) {
+fn replace_settings<N: Net>(parts: &mut Parts<N>) {
+    parts.known.settings_epoch = parts.shared.settings_epoch();
     parts.waiters().count_for_limits(false);
     parts.room().count_all(false);
     let old = std::mem::replace(&mut parts.settings, parts.shared.settings());
-    parts.known.settings_epoch = epoch;
     parts.members().follow_users();
     // What is on its way with a password of before would be refused for it.
     let (now, settings) = (parts.net.now(), parts.settings.clone());

@@ -85,15 +85,7 @@ impl ReportedMemory {
         }
         let (is_full, is_short) = (memory.is_full(), memory.is_short());
         self.has_told &= is_short && !is_full;
-        match is_full || is_short {
-            true => self.look(is_full, now),
-            false => None,
-        }
-    }
-
-    /// Finds what is to be looked for where memory is full, or else short.
-    fn look(&mut self, is_full: bool, now: Time) -> Option<MemoryLook> {
-        if now < self.look_at {
+        if now < self.look_at || !is_full && !is_short {
             return None;
         }
         if is_full {

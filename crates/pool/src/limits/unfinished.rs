@@ -67,21 +67,16 @@ impl<S> InputRoom<'_, S> {
     /// Brings the counts of what a client holds up to date; returns the bytes.
     pub(crate) fn count(&mut self, key: ClientId) -> usize {
         let held = self.clients.get(key).map_or(0, Client::held);
-        if self.inputs.counts(held) {
-            self.count_holder(key, held);
+        if !self.inputs.counts(held) {
+            return held;
+        }
+        let holder = self.inputs.holders.get(&key);
+        match holder.map(|holder| holder.standing == Standing::Reading) {
+            Some(true) if held <= HOLDER_MIN => self.uncount(key),
+            None if held <= HOLDER_MIN => {}
+            _ => self.set_counted(key, held),
         }
         held
-    }
-
-    fn count_holder(&mut self, key: ClientId, held: usize) {
-        let holder = self.inputs.holders.get(&key);
-        if held > HOLDER_MIN {
-            self.set_counted(key, held);
-        } else if holder.is_some_and(|holder| holder.standing == Standing::Reading) {
-            self.uncount(key);
-        } else if holder.is_some() {
-            self.set_counted(key, held);
-        }
     }
 
     fn set_counted(&mut self, key: ClientId, held: usize) {

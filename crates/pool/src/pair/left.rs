@@ -22,10 +22,11 @@
 //! Invariants: a client's number is known, or its backend has it, or it is neither and a question
 //! is refused; no client's statement runs where another client's conditions stand.
 
-use crate::backend::{ForBackend, InFlight};
+use crate::backend::{BackendSession, ForBackend, ForSession, InFlight, Purpose};
 use crate::errors::reasons::PinReason;
 use crate::group::tokens::ClientId;
 use crate::pair::Pair;
+use session::diagnostics::Area;
 use session::last_gtid::doubt;
 use session::last_statement::COUNTS;
 use session::read_back::{Answer, Ended, Properties};
@@ -45,6 +46,9 @@ const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
 const CLEARS_WITHOUT_SCHEMA: &str = "DO IF(0,(SELECT 1 FROM (SELECT 1) AS x),1)";
 /// Clears MySQL's, as any statement does that does not ask for them.
 const CLEARS_MYSQL: &str = "DO 0";
+
+/// Owner of the conditions of a statement for which nobody waits.
+const NOBODY: ClientId = ClientId::from_parts(u32::MAX, 0);
 
 /// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
 pub(super) const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
@@ -125,8 +129,7 @@ impl<S> Pair<'_, S> {
     /// True if the backend may hold conditions that are not those of its client's statement before:
     /// no client is to read another's, whatever its text, or code that it calls, asks for.
     pub(super) fn has_conditions_of_others(&self) -> bool {
-        let of = self.backend.session.conditions_of;
-        of.is_some_and(|of| self.are_of_others(of))
+        (self.backend.session.conditions_of).is_some_and(|of| self.are_of_others(of))
     }
 
     /// True if conditions of this client's last statement are not its own to be seen.
@@ -162,10 +165,44 @@ impl<S> Pair<'_, S> {
     }
 }
 
+impl BackendSession {
+    /// Notes whose conditions it may hold after an answered command. `area`: what the statement of
+    /// the command's owner does with those of before.
+    pub(crate) fn note_conditions_left(
+        &mut self,
+        command: &InFlight,
+        summary: &ReplySummary,
+        area: Option<Area>,
+    ) {
+        if !matches!(
+            command.purpose,
+            Purpose::Statement
+                | Purpose::Backend(ForBackend::Schema)
+                | Purpose::Session(
+                    ForSession::Ahead | ForSession::Joined(_) | ForSession::Restore(_)
+                )
+        ) {
+            return;
+        }
+        if summary.error.is_some() || summary.warned || area == Some(Area::Warns) {
+            self.conditions_of = Some(command.owner.unwrap_or(NOBODY));
+        } else if area == Some(Area::Clears) && command.purpose == Purpose::Statement {
+            self.conditions_of = None;
+        }
+    }
+
+    /// Notes the warning that FOUND_ROWS(), asked by the pool for a client, leaves on MySQL. It is
+    /// no client's.
+    pub(crate) fn note_deprecation(&mut self, client: ClientId, server: Server) {
+        if server.is_mysql() {
+            self.conditions_of = Some(client);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Purpose;
     use crate::pair::tests::{Parts, owner};
     use session::found::Found;
     use session::plan::statement_without_text;

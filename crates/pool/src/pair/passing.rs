@@ -9,13 +9,17 @@
 //! Invariant: what is noted of a reply does not depend on whom it is for.
 
 use crate::backend::flight::ReplyParts;
-use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
+use crate::backend::relay::{Adjustments, PendingChanges, Relay, Shape, Stop};
 use crate::backend::{Backend, Reports};
-use crate::client::Client;
+use crate::client::{Client, ClientSession, ClientState};
+use crate::pair::prepared;
 use crate::pair::trackers::{WantedBy, tracks_for_pool, wanted_by};
 use crate::server::facts::ServerFacts;
 use session::statement::{Conditions, Extent};
+use wire::capabilities::LOCAL_FILES;
 use wire::checked::{Breach, CheckedReply};
+use wire::command::Command;
+use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::reply::Step;
 use wire::status;
 
@@ -50,11 +54,15 @@ impl<S> Passing<'_, S> {
                 adjustments.schema_before = is_of_before(client, backend, mysql);
                 let mut shape = Shape::of(client.capabilities, wanted.as_deref(), mysql);
                 shape.hides_gtids = mysql && shape.track.is_some() && tracks_for_pool(client);
-                let context = client.reply_context();
+                let session = &mut client.session;
                 if adjustments.schema {
-                    shape.schema = context.session.schema.as_deref();
+                    shape.schema = session.state.schema.as_deref();
                 }
-                (context.seq, context.pending_changes, shape)
+                (
+                    &mut client.identity.seq,
+                    &mut session.pending_changes,
+                    shape,
+                )
             }
             None => (&mut own_seq, &mut nobodys, Shape::own()),
         };
@@ -121,6 +129,56 @@ fn is_of_before<S>(client: &Client<S>, backend: &Backend<S>, mysql: bool) -> boo
     let extent = client.session.statement.extent;
     let stays = matches!(extent, Extent::OneInSchema | Extent::ShortInSchema);
     backend.flight.sends_eofs() && !mysql && may_be_pending && stays
+}
+
+/// Commands that are shorter are one packet, with what the pool may put in front of their text.
+const ONE_PACKET_MAX: usize = PAYLOAD_MAX / 2;
+
+impl<S> Client<S> {
+    /// Follows the reply to its statement, which goes out to this backend as this message.
+    pub(crate) fn reply_to(&self, message: &[u8], backend: &Backend<S>) -> CheckedReply {
+        let mut reply = CheckedReply::new(self.session.statement.shape);
+        let command = message.get(HEADER_LEN).copied();
+        if let Some(command) = command.and_then(Command::from_byte) {
+            reply = reply.to_command(command);
+            if command == Command::StmtFetch
+                && let Some((id, columns)) = backend.session.cursor()
+                && (self.session.prepared.under_way()).is_some_and(|fetch| fetch.id == *id)
+            {
+                reply = reply.of_cursor(columns);
+            }
+        }
+        if message.len() < ONE_PACKET_MAX {
+            reply = reply.numbered();
+        }
+        if self.capabilities & LOCAL_FILES == 0 {
+            reply = reply.without_files();
+        }
+        reply
+    }
+
+    /// Resets the sequence number before an unsolicited packet: a client that has asked nothing
+    /// gets packet 0, as from MySQL; drivers take another number for a broken stream.
+    pub(crate) fn begin_unasked(&mut self) {
+        if self.state() == ClientState::Idle {
+            self.identity.seq = 0;
+        }
+    }
+}
+
+impl ClientSession {
+    /// Parts of the reply to its command that it is told otherwise than the server says them.
+    pub(crate) fn adjustments(&self) -> Adjustments {
+        let mut adjustments = Adjustments::default();
+        if self.forgets_changes() {
+            adjustments.changed = true;
+        } else if self.statement.counts_before {
+            adjustments.warnings = Some(self.last.conditions);
+        } else if let Some(prepared) = self.prepared.as_ref() {
+            return prepared::adjustments(prepared);
+        }
+        adjustments
+    }
 }
 
 #[cfg(test)]

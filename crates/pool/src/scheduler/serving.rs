@@ -10,7 +10,7 @@ use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::account_slots::RunPlace;
 use crate::scheduler::checkout;
-use crate::statements::sending;
+use crate::statements::start;
 use reactor::Net;
 use session::send_mode::Prefix;
 
@@ -87,7 +87,7 @@ pub(crate) fn take_followers<N: Net>(parts: &mut Parts<N>, backend_id: BackendId
             return parts.clients.close_later(waiting.client);
         };
         let len = input.command_len();
-        sending::send_statement(
+        start::send_statement(
             parts,
             waiting.client,
             place,

@@ -9,11 +9,11 @@
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
 
-use crate::client::Handled;
+use crate::client::{ClientState, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::parts::Parts;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::statements::{endings, sending};
+use crate::statements::endings;
 use reactor::Net;
 use session::last_statement::COUNTS;
 use session::read_back::Properties;
@@ -76,7 +76,7 @@ pub(crate) fn prepare_ahead<N: Net>(
         pair.client.session.last.invalidate(COUNTS);
     }
     pair.prepare_ahead(share, &mut out)?;
-    Some(sending::send_restore(parts, key, backend_id, &out))
+    Some(send_restore(parts, key, backend_id, &out))
 }
 
 /// Keeps a client's command until this property of its session has been read back, which is
@@ -87,7 +87,7 @@ pub(crate) fn wait_for_property<N: Net>(
     backend_id: BackendId,
     property: Properties,
 ) -> Handled {
-    let handled = sending::send_restore(parts, key, backend_id, b"");
+    let handled = send_restore(parts, key, backend_id, b"");
     if let Some(mut pair) = parts.pair(key, backend_id)
         && !(pair.backend.flight.iter()).any(|command| command.reads(property))
     {
@@ -95,4 +95,19 @@ pub(crate) fn wait_for_property<N: Net>(
         endings::follow(parts, key, backend_id, next);
     }
     handled
+}
+
+/// Sends what its command is to stand behind, and keeps that until it is answered.
+pub(crate) fn send_restore<N: Net>(
+    parts: &mut Parts<N>,
+    key: ClientId,
+    backend: BackendId,
+    out: &[u8],
+) -> Handled {
+    let now = parts.net.now();
+    if !parts.clients.enter(key, ClientState::Restoring, now) {
+        return Handled::Used;
+    }
+    parts.backend_writer().ask(backend, out);
+    Handled::Kept
 }

@@ -32,18 +32,14 @@ pub(crate) fn on_command<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &
     parts.known.rules.renew(&parts.shared.scheduling.rules);
     let is_logged = parts.settings.statement_log != StatementLog::Off;
     match is_logged || !parts.known.rules.is_empty() {
-        true => carry_out_noted(parts, key, message, is_logged),
+        true => carry_out_noted(parts, key, message),
         false => carry_out(parts, key, message),
     }
 }
 
 /// Handles a command where a log or a rule wants to know of it.
-fn carry_out_noted<N: Net>(
-    parts: &mut Parts<N>,
-    key: ClientId,
-    message: &[u8],
-    is_logged: bool,
-) -> Handled {
+fn carry_out_noted<N: Net>(parts: &mut Parts<N>, key: ClientId, message: &[u8]) -> Handled {
+    let is_logged = parts.settings.statement_log != StatementLog::Off;
     if is_logged {
         parts.observed.statement_logs.forget_error();
     }

@@ -16,7 +16,7 @@ use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
-use crate::scheduler::checkin;
+use crate::scheduler::checkout;
 use crate::server::redefinition;
 use reactor::Net;
 use session::last_gtid::may_have_written;
@@ -100,18 +100,13 @@ pub(crate) fn statement_done<N: Net>(
     done: Done,
 ) {
     parts.observed.counts.statements += 1;
-    let Done {
-        served,
-        dirty,
-        alone,
-        prepares,
-    } = done;
+    let (dirty, alone) = (done.dirty, done.alone);
     let ending = command.ending(summary, dirty, parts.net.now());
     parts.known.digests.learn(command.session_digest, ending);
-    if prepares {
+    if done.prepares {
         note_prepared(parts, backend_id, command, summary);
     }
-    let Some(served) = served else {
+    let Some(served) = done.served else {
         return statement_of_nobody(parts, backend_id, summary, dirty);
     };
     note_service(parts, served, backend_id, command, summary);
@@ -187,15 +182,13 @@ fn note_service<N: Net>(
     command: &InFlight,
     summary: &ReplySummary,
 ) {
-    let Served {
-        owner,
-        pool,
-        place,
-        statement,
-    } = served;
+    let (owner, pool, statement) = (served.owner, served.pool, &served.statement);
     let service = parts.net.now().since(command.sent);
     let failed = summary.error.is_some();
-    parts.observed.figures.answered(place, service, failed);
+    parts
+        .observed
+        .figures
+        .answered(served.place, service, failed);
     let rows = command.reply.reply().rows();
     let digest = statement.digest;
     (parts.observed.figures.digests).answered(digest, service, failed, rows);
@@ -211,7 +204,7 @@ fn note_service<N: Net>(
             if !parts.backend_pools.is_reader(pool) {
                 parts.shared.doubt_writer();
             }
-        } else if may_have_written(&statement, *number) {
+        } else if may_have_written(statement, *number) {
             parts.readers().doubt_writes(owner, OwnWrites::doubt);
         }
     }
@@ -247,7 +240,7 @@ fn statement_of_nobody<N: Net>(
         return parts.closer().retire(backend_id);
     }
     backend.session.forget_insert_id();
-    checkin::release(parts, backend_id);
+    checkout::release(parts, backend_id);
 }
 
 /// Decides what becomes of the backend, if nothing is in flight.
@@ -287,7 +280,7 @@ pub(crate) fn follow<N: Net>(
             }
             parts.work.tasks.add(Task::Settle(backend));
         }
-        Next::Free => checkin::release(parts, backend),
+        Next::Free => checkout::release(parts, backend),
     }
 }
 

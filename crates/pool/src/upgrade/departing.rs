@@ -26,8 +26,7 @@ pub(crate) fn departs<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
     parts.client_side.departures.is_open && stands_in_line(parts, key)
 }
 
-/// Puts a client in line, if it may go and there is room; `false` where it stands there neither
-/// before nor now.
+/// Puts a client in line, if it may go and there is room.
 fn stands_in_line<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
     if parts.client_side.departures.has(key) {
         return true;

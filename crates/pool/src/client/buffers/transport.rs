@@ -145,6 +145,13 @@ impl<S> Transport<S> {
         self.tls()?.peer_certificate()
     }
 
+    /// True if it can be read: no handshake is under way, or one of the steps of those is left.
+    pub(crate) fn takes_step(&self, handshakes_left: &mut usize) -> bool {
+        let left = handshakes_left.checked_sub(usize::from(self.is_handshaking()));
+        *handshakes_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
     /// True if the handshake of TLS has begun and not ended.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.tls().is_some_and(Tls::is_handshaking)

@@ -7,7 +7,6 @@
 //! in the client's session comes first.
 
 use crate::backend::Backend;
-use crate::backend::LastClient;
 use crate::backend::pools::BackendPool;
 use crate::client::Client;
 use crate::group::tokens::{BackendId, ClientId};
@@ -58,10 +57,7 @@ impl<S> Matching<'_, S> {
             Affinity::Only => idle.len(),
             Affinity::Counts | Affinity::None => LAST_USED_MAX,
         };
-        let own = Some(LastClient {
-            client: key,
-            sent: client.session.last.number,
-        });
+        let own = Some(client.session.as_last(key));
         let same = |b: &Backend<S>| Rc::ptr_eq(&b.session.state, session);
         let clean = |b: &Backend<S>| client.session.is_clean_on(&b.session);
         // Nothing takes a default schema away again: the backends without one are for the clients
@@ -142,10 +138,7 @@ impl<S> LastBackend<'_, S> {
     /// The backend, if it is idle and can be used for another statement of a client without one.
     pub(crate) fn find(&self) -> Option<BackendId> {
         let client = self.client;
-        let own = Some(LastClient {
-            client: self.key,
-            sent: client.session.last.number,
-        });
+        let own = Some(client.session.as_last(self.key));
         let (home, pools) = self.pools;
         let (capabilities, timeouts) = (pools[home].key.capabilities, &self.server.timeouts);
         let suits = |backend: &Backend<S>| {

@@ -47,13 +47,9 @@ pub(crate) fn stands<S>(
 impl<S> Matching<'_, S> {
     /// The one of a pool whose turn is next.
     pub(crate) fn front_of(&mut self, pool: usize) -> Option<Waiting> {
-        match self.waiting_count.is_empty() {
-            true => None,
-            false => self.front_of_queues(pool),
+        if self.waiting_count.is_empty() {
+            return None;
         }
-    }
-
-    fn front_of_queues(&mut self, pool: usize) -> Option<Waiting> {
         let (now, kickup, clients) = (self.now, self.settings.prio_kickup, self.clients);
         let takes_long = !self.is_squeezed();
         let mut queues = std::mem::take(&mut self.pools.pools[pool].queues);
