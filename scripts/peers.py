@@ -104,7 +104,8 @@ def header():
           " [`onramp climb`](climb.md) measures; `make peers` makes this page.\n")
     print(f"- **{', '.join(versions)}, Onramp {commit}, {servers[0]}**, for the changes of writer {servers[1]};"
           f" {host['cpus']} x {host['cpu_model']}, {gib} GiB, {host['kernel']}; {host['date'][:10]}.")
-    print(f"- Processors: {settings['cpus'] or 'shared'} (`pool`: the proxy); {settings['time_s']} s a cell.")
+    by = ", all connections by TCP" if settings["place"] == "apart" else ""
+    print(f"- Processors: {settings['cpus'] or 'shared'} (`pool`: the proxy){by}; {settings['time_s']} s a cell.")
     print("- HAProxy relays bytes; Router shares connections and needs TLS for that."
           " [What failed](#what-failed) has reasons.")
     if settings["time_s"] < TIME_MIN:

@@ -23,7 +23,7 @@ use crate::limits::{self, Outcome};
 use crate::machine::{self, Machine};
 use crate::options::Plan;
 use crate::peers::{self, Scene};
-use crate::processors::Part;
+use crate::processors::{Part, Processors};
 use crate::progress::{self, Progress};
 use crate::row::{LoadReport, Row, bytes_per_client};
 use crate::scratch::Scratch;
@@ -275,24 +275,16 @@ impl Bench<'_> {
         server.start(settings, &self.machine, &self.interrupt)
     }
 
-    /// Address of the server for a proxy, which stands beside a private one.
-    fn backend(&self, direct: &Dsn) -> Result<Dsn> {
-        match &self.server {
-            Some(server) => server.backend(),
-            None => Ok(direct.clone()),
-        }
+    /// Address of the server for a path's proxy.
+    fn backend(&self, path: Path, direct: &Dsn) -> Result<Dsn> {
+        let processors = &self.plan.processors;
+        let beside = |server: &&PrivateServer| uses_socket(path, server.is_mysql(), processors);
+        let beside = self.server.as_ref().filter(beside);
+        beside.map_or_else(|| Ok(direct.clone()), PrivateServer::backend)
     }
 
     fn start_peer(&self, cell: Cell, port: u16, direct: &Dsn) -> Result<Child> {
-        // A MySQL takes a password by its socket as it is, and clients encrypt it for a proxy.
-        let by_socket = self
-            .server
-            .as_ref()
-            .is_some_and(|server| !server.is_mysql());
-        let backend = match by_socket {
-            true => self.backend(direct)?,
-            false => direct.clone(),
-        };
+        let backend = self.backend(cell.path, direct)?;
         let scene = Scene {
             cell,
             folder: self.scratch.path(),
@@ -305,7 +297,7 @@ impl Bench<'_> {
     }
 
     fn start_pool(&self, cell: Cell, port: u16, direct: &Dsn) -> Result<Child> {
-        let backend = self.backend(direct)?;
+        let backend = self.backend(cell.path, direct)?;
         let mut command = Command::new(&self.program);
         let backend = backend.for_pool(&mut command);
         command
@@ -542,6 +534,13 @@ impl KernelMemory {
     }
 }
 
+/// True if a path's proxy reaches a private server by its Unix socket: not a server that is apart,
+/// which stands for one on a machine of its own. A MySQL takes a password by its socket as it is,
+/// and clients encrypt it for a peer.
+fn uses_socket(path: Path, is_mysql: bool, processors: &Processors) -> bool {
+    !processors.server_is_apart() && (path == Path::Onramp || !is_mysql)
+}
+
 fn note_usage(row: &mut Row, server: Option<Watched>, pool: Option<Watched>) {
     let clients = row.connected.unwrap_or_default();
     if let Some(server) = server {
@@ -563,6 +562,22 @@ fn note_usage(row: &mut Row, server: Option<Watched>, pool: Option<Watched>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_shares_its_processors_is_reached_by_its_socket() {
+        let shared = Processors::default();
+        let apart: Processors = "server=0,pool=1,load=1".parse().unwrap();
+        for (path, is_mysql, by_socket) in [
+            (Path::Onramp, false, true),
+            (Path::Onramp, true, true),
+            (Path::HaProxy, false, true),
+            (Path::HaProxy, true, false),
+            (Path::Router, true, false),
+        ] {
+            assert_eq!(uses_socket(path, is_mysql, &shared), by_socket, "{path:?}");
+            assert!(!uses_socket(path, is_mysql, &apart), "{path:?}");
+        }
+    }
 
     #[test]
     fn cpu_is_counted_between_the_first_and_the_last_second() {

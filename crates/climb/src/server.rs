@@ -156,7 +156,7 @@ impl PrivateServer {
         Ok(Dsn::loopback(NAME, &self.password, port, NAME))
     }
 
-    /// Address for the pool: it stands beside the server, so it takes the socket.
+    /// Address for a proxy beside it: its Unix socket.
     pub(crate) fn backend(&self) -> Result<Dsn> {
         Ok(self.dsn()?.by_socket(&self.socket.to_string_lossy()))
     }
