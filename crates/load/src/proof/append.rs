@@ -281,23 +281,19 @@ impl<'a> List<'a> {
         shown.extend(self.appends.get(&element));
         let there = self.order.get(at).and_then(|there| self.appends.get(there));
         let (kind, text) = match self.places.get(&element) {
-            _ if list[..at].contains(&element) => {
-                (Kind::Doubled, format!("a read saw {element} twice"))
-            }
-            None => (
-                Kind::Lost,
-                format!("a read saw {element}, which is not in its list now"),
+            _ if list[..at].contains(&element) => (Kind::Doubled, "twice".to_owned()),
+            None if !self.appends.contains_key(&element) => (
+                Kind::Unasked,
+                "which nobody appended to its list".to_owned(),
             ),
+            None => (Kind::Lost, "which is not in its list now".to_owned()),
             Some(_) => {
                 shown.extend(there);
-                let text = format!(
-                    "a read saw {element} at place {}, and it is not there now",
-                    at + 1
-                );
+                let text = format!("at place {}, and it is not there now", at + 1);
                 (Kind::Reordered, text)
             }
         };
-        findings.add(kind, text, &shown);
+        findings.add(kind, format!("a read saw {element}, {text}"), &shown);
     }
 }
 
@@ -369,6 +365,7 @@ mod tests {
         assert_eq!(kinds(&four, &back, &[5, 6]), [Stale]);
         let gone = [asked(1, 5, 10), two[1], read(3, 0, (50, 60))];
         assert_eq!(kinds(&gone, &[(2, &[5, 6])], &[6]), [Lost]);
+        assert_eq!(kinds(&stale, &[(2, &[5, 6, 9])], &[5, 6]), [Unasked]);
         let apart: [(usize, &[u64]); 2] = [(2, &[5, 6]), (3, &[6])];
         assert_eq!(kinds(&four, &apart, &[5, 6]), [Reordered]);
     }
