@@ -325,11 +325,12 @@ impl Proof {
         let check = || {
             let mut findings = Findings::new(operations);
             let mut client = connect(plan)?;
-            self.subject.check(&mut client, operations, &mut findings)?;
             if !have_transactions(&mut client, self.subject.as_ref())? {
                 let text = "the tables are no longer all of InnoDB".to_owned();
                 findings.add(Kind::Unasked, text, &[]);
             }
+            // Last: once it has read, the connection may be lost while it computes.
+            self.subject.check(&mut client, operations, &mut findings)?;
             Ok(findings.into_vec())
         };
         retry(most, |fault| fault, check)
@@ -475,6 +476,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::crowd;
     use crate::options::LoadArgs;
+    use crate::tests::{Answer as Reply, COLUMN, END, packets, serve};
     use clap::Parser;
     use history::Act;
 
@@ -561,5 +563,39 @@ pub(crate) mod tests {
         assert_eq!((verdict.data, verdict.acknowledged), (Data::Unknown, 1));
         let reason = "the tables could not be read and checked within 0 s";
         assert_eq!(verdict.reason.as_deref(), Some(reason));
+    }
+
+    /// A check of many operations takes seconds, in which its connection may be lost.
+    #[test]
+    fn nothing_is_asked_once_the_tables_are_read() {
+        let was_read = AtomicBool::new(false);
+        let server = serve(Arc::new(move |text: &str| {
+            let row = |values: &[&[u8]], width: &[u8], columns: &[&[u8]]| {
+                Reply::Send(packets(&[&[width], columns, values, &[END]].concat()))
+            };
+            match text {
+                _ if was_read.load(Ordering::SeqCst) => Reply::HangUp,
+                "SELECT id, v FROM proof_register" => {
+                    was_read.store(true, Ordering::SeqCst);
+                    let values =
+                        [0, 1, 2, 3, 4, 5, 6, 7].map(|id| format!("\x01{id}\x01{}", 9 * (id / 7)));
+                    let values = values.each_ref().map(String::as_bytes);
+                    row(&values, b"\x02", &[COLUMN, COLUMN])
+                }
+                _ => row(&[b"\x011"], b"\x01", &[COLUMN]),
+            }
+        }));
+        let target = format!("mysql://a@{server}/t");
+        let line = Line::parse_from(["load", "register", "run", "--target", &target]);
+        let proof = Arc::new(Proof {
+            subject: subject(Workload::Register).unwrap(),
+            history: History::default(),
+            numbers: AtomicU64::new(0),
+        });
+        let place = proof.history.begin(0, Act::Write, 7, 9).unwrap();
+        proof.history.answer(place, Answer::Done);
+        let plan = Arc::new(crowd::make_plan(&line.load).unwrap());
+        let verdict = proof.check_within(&plan, CHECK_MAX);
+        assert_eq!((verdict.data, verdict.reason), (Data::Right, None));
     }
 }

@@ -35,7 +35,7 @@ struct Line {
 }
 
 /// Reaction of the server to a statement.
-enum Answer {
+pub(crate) enum Answer {
     Send(Vec<u8>),
     /// A reply, some bytes at a time.
     Pieces(Vec<u8>, usize),
@@ -45,9 +45,9 @@ enum Answer {
     Prepared,
 }
 
-type Script = dyn Fn(&str) -> Answer + Send + Sync;
+pub(crate) type Script = dyn Fn(&str) -> Answer + Send + Sync;
 
-fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn packets(payloads: &[&[u8]]) -> Vec<u8> {
     let (mut out, mut seq) = (Vec::new(), 1);
     for payload in payloads {
         seq = put_packet(&mut out, seq, payload);
@@ -55,9 +55,9 @@ fn packets(payloads: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+pub(crate) const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
-const END: &[u8] = b"\xfe\0\0\x02\0\0\0";
+pub(crate) const END: &[u8] = b"\xfe\0\0\x02\0\0\0";
 
 fn one_row() -> Vec<u8> {
     packets(&[b"\x01", COLUMN, b"\x04word", END])
@@ -90,7 +90,7 @@ fn prepared_reply(text: &str, number: usize) -> Vec<u8> {
     packets(&all)
 }
 
-fn serve(script: Arc<Script>) -> SocketAddr {
+pub(crate) fn serve(script: Arc<Script>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
