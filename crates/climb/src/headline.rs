@@ -155,7 +155,7 @@ fn of_rung(rung: u32, rows: &[Row], place: Place) -> String {
         }
     }
     if !lost.is_empty() {
-        parts.push(format!("{} could not hold them", lost.join(" and ")));
+        parts.push(format!("no figures of {}", lost.join(" and ")));
     }
     let proxies = rows.iter().filter(|row| row.connections == rung);
     let proxies = proxies.filter_map(|row| {
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(
             of(&rows, Place::Shared),
             "100,000 executing connections on one shared machine: onramp 13,455 statements/s with \
-             0 failed, direct and server-pool could not hold them. At 10,000: onramp 13,921 \
+             0 failed, no figures of direct and server-pool. At 10,000: onramp 13,921 \
              statements/s with 0 failed, direct 9,804 (1.42 x), server-pool 12,480 (1.12 x)"
         );
         rows.retain(|row| row.connections <= 10_000);
@@ -282,7 +282,7 @@ mod tests {
         rows[0].take_cpu([None; 3]);
         let text = of(&rows, Place::Apart);
         assert!(
-            !text.contains("direct") && !text.contains("could not hold"),
+            !text.contains("direct") && !text.contains("no figures"),
             "{text}"
         );
     }

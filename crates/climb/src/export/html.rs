@@ -345,7 +345,7 @@ fn throughput(rows: &[Row], rungs: &[u32]) -> Figure {
         "Flat is good: more connections should not make the server do less."
     } else {
         "Flat is good: more connections should not make the server do less. A cross marks a path \
-         that could not hold the rung; the table says why."
+         without figures; the table says why."
     };
     drawn("Throughput", note, chart)
 }
