@@ -370,6 +370,8 @@ pub(crate) struct BackendSession {
     cursor: Option<(u32, Columns)>,
     /// Types of stored code that MySQL may keep there.
     typed: Option<Typed>,
+    /// The group's epoch when it was dialled (see [`session::known_good`]).
+    epoch: u64,
 }
 
 impl BackendSession {
@@ -411,8 +413,6 @@ pub(crate) struct Backend<S> {
     on_server: Option<OnServer>,
     /// Place among those of them that run something, where its server limits them.
     running: Option<OnServer>,
-    /// The group's epoch when it was dialled (see [`session::known_good`]).
-    epoch: u64,
     /// Client that it serves next.
     pub(crate) reuse: Reuse,
     /// True on a server that is read, of several.
@@ -504,7 +504,6 @@ impl<S> Backend<S> {
             units: Vec::new(),
             on_server: None,
             running: None,
-            epoch: 0,
             reuse: Reuse::default(),
             is_reader: false,
             catching_up: None,

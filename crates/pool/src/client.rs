@@ -439,7 +439,7 @@ impl<S> Client<S> {
 
 impl ClientSession {
     /// A session in this state, under which nothing has run.
-    fn new(state: Rc<Session>) -> Self {
+    pub(crate) fn new(state: Rc<Session>) -> Self {
         ClientSession {
             state,
             statement: Statement::plain(ReplyShape::None),

@@ -2,9 +2,10 @@
 //!
 //! The problem: most of what a reply says changes both, the session that the client keeps and the
 //! one that stands on its backend, and both must come to the same. The mechanism: [`Pair`] borrows
-//! both for the moment, with what a session is made of ([`Context`]). It reads replies, writes the
-//! commands that bring the backend into the client's session, and decides. It has no socket and no
-//! queue: what is to be done with the two follows from what it returns, and the group does it.
+//! both sessions for the moment, with what they are made of ([`Context`]), and neither connection.
+//! [`Pair::checkout`] brings the backend into the client's session, [`Pair::checkin`] decides what
+//! becomes of it behind a reply. There is no socket and no queue: what is to be done with the two
+//! follows from what is returned, and the group does it.
 //!
 //! | file | has |
 //! |---|---|
@@ -42,8 +43,11 @@ pub(crate) mod unset;
 pub(crate) mod user_variables;
 pub(crate) mod view;
 
-use crate::backend::Backend;
-use crate::client::Client;
+use crate::backend::flight::Flight;
+use crate::backend::reuse::Reuse;
+use crate::backend::{Backend, BackendSession, BackendState};
+use crate::client::command::CommandState;
+use crate::client::{Client, ClientSession, ClientState};
 use crate::errors::reasons::PinReason;
 use crate::group::tokens::ClientId;
 use crate::limits::retained::Retained;
@@ -52,7 +56,7 @@ use crate::server::facts::ServerFacts;
 use crate::server::schemas::Schemas;
 use reactor::Time;
 use session::last_gtid::LastGtid;
-use session::state::{Interner, Session};
+use session::state::{Interner, On, Session};
 use std::collections::BTreeMap;
 
 /// Sources of a group's sessions, and the meters of what they hold.
@@ -75,34 +79,76 @@ pub(crate) type Broken = &'static str;
 
 const UNREADABLE: Broken = "the server sent session changes that cannot be read";
 
-/// A client and its backend.
-pub(crate) struct Pair<'a, S> {
+/// Facts of both connections that no session has.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) client: ClientState,
+    pub(crate) is_logging_in: bool,
+    pub(crate) capabilities: u32,
+    /// The client's pool.
+    pub(crate) pool: usize,
+    pub(crate) backend: BackendState,
+    pub(crate) on: On,
+    pub(crate) is_reader: bool,
+}
+
+/// The sessions of a client and of its backend, and what is in flight there.
+pub(crate) struct Pair<'a> {
     /// The client's key.
     pub(crate) owner: ClientId,
-    pub(crate) client: &'a mut Client<S>,
-    pub(crate) backend: &'a mut Backend<S>,
+    pub(crate) client: &'a mut ClientSession,
+    pub(crate) backend: &'a mut BackendSession,
+    pub(crate) command: &'a mut CommandState,
+    pub(crate) flight: &'a mut Flight,
+    pub(crate) reuse: &'a mut Reuse,
+    pub(crate) ends: Ends,
     pub(crate) context: Context<'a>,
 }
 
-impl<S> Pair<'_, S> {
+impl<'a> Pair<'a> {
+    /// The sessions of these two.
+    pub(crate) fn of<S>(
+        owner: ClientId,
+        client: &'a mut Client<S>,
+        backend: &'a mut Backend<S>,
+        context: Context<'a>,
+    ) -> Pair<'a> {
+        let ends = Ends {
+            client: client.state(),
+            is_logging_in: client.is_logging_in(),
+            capabilities: client.capabilities,
+            pool: client.pool as usize,
+            backend: backend.state(),
+            on: backend.on(context.server.flavour),
+            is_reader: backend.is_reader(),
+        };
+        Pair {
+            owner,
+            client: &mut client.session,
+            backend: &mut backend.session,
+            command: &mut client.command,
+            flight: &mut backend.flight,
+            reuse: &mut backend.reuse,
+            ends,
+            context,
+        }
+    }
+
     /// Pins the client to its backend for good.
     pub(crate) fn pin(&mut self, reason: PinReason) {
         let counted = (self.context.now, &mut *self.context.counts);
-        self.client.session.pin(reason, None, counted);
+        self.client.pin(reason, None, counted);
     }
 
     /// Pins the client to its backend as long as it has something of this name.
     fn pin_while(&mut self, reason: PinReason, name: &[u8]) {
         let counted = (self.context.now, &mut *self.context.counts);
-        self.client.session.pin(reason, Some(name.into()), counted);
+        self.client.pin(reason, Some(name.into()), counted);
     }
 
     /// Changes both sessions alike, which may differ by what the client's alone has been told.
     fn change_both(&mut self, mut change: impl FnMut(&mut Session)) {
-        for session in [
-            &mut self.client.session.state,
-            &mut self.backend.session.state,
-        ] {
+        for session in [&mut self.client.state, &mut self.backend.state] {
             let mut changed = (**session).clone();
             change(&mut changed);
             *session = self.context.sessions.intern(changed);

@@ -101,7 +101,7 @@ pub(crate) fn open_on<N: Net>(parts: &mut Parts<N>, key: ClientId, backend_id: B
         commands += 1;
     }
     backend.session.enter(client.session.state.clone());
-    backend.note_role();
+    backend.session.note_role(&mut backend.reuse);
     for i in 1..=commands {
         let purpose = ForSession::Restore(i == commands);
         let command = InFlight::own(Some(key), purpose, ReplyShape::Status);

@@ -152,7 +152,7 @@ impl<S> Openings<'_, S> {
         }
         fresh.note_autocommit(&mut session);
         backend.session.state = self.sessions.intern(session);
-        backend.session.state.accepted.note(backend.epoch);
+        backend.session.note_accepted(None);
         backend.session.login_role.clone_from(&role);
         pool.login_has_role = Some(role.as_deref() != Some(NONE));
         if !backend.change_state(BackendState::Idle, self.now) {

@@ -36,7 +36,7 @@ impl<S> Backend<S> {
     /// Puts a PROXY header in front of its login; `epoch` is the group's at its dial.
     pub(crate) fn begin_dial(&mut self, header: Vec<u8>, epoch: u64) {
         self.dial = self.dial.take().map(|dial| Box::new(dial.behind(header)));
-        self.epoch = epoch;
+        self.session.epoch = epoch;
     }
 
     /// Takes over how clients of this kind are spoken for.

@@ -83,7 +83,6 @@ impl<S> Backend<S> {
             units: _,
             on_server: _,
             running: _,
-            epoch: _,
             reuse: _,
             // One on a reader is taken by no other process.
             is_reader: _,
@@ -99,6 +98,7 @@ impl<S> Backend<S> {
         } = self;
         let BackendSession {
             state,
+            epoch: _,
             login_role,
             reports: _,
             schema: _,
@@ -130,9 +130,7 @@ impl<S> Backend<S> {
             served: *served,
         }
     }
-}
 
-impl<S> Backend<S> {
     /// Backend that has come from another process with the client `of`, over this socket.
     pub(crate) fn arrived(
         from: Endpoint<S>,

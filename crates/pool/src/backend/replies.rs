@@ -26,7 +26,7 @@ use crate::group::parts::Parts;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::internal_replies::{After, OwnAnswer};
-use crate::pair::next::Next;
+use crate::pair::next::Checkin;
 use crate::pair::passing::Passing;
 use crate::scheduler::bulk::Piece;
 use crate::scheduler::checkout;
@@ -512,7 +512,7 @@ fn session_answered<N: Net>(
     command: ForSession,
     answer: OwnAnswer<'_>,
 ) {
-    let summary = answer.summary;
+    let (summary, now) = (answer.summary, parts.net.now());
     let pair = owner.and_then(|owner| Some((owner, parts.pair(owner, backend_id)?)));
     let Some((owner, mut pair)) = pair else {
         return match command {
@@ -523,7 +523,7 @@ fn session_answered<N: Net>(
     match pair.answered(command, answer) {
         After::Nothing => {}
         After::Settle => endings::settle(parts, backend_id),
-        After::GoOn => endings::follow(parts, owner, backend_id, Next::GoOn),
+        After::GoOn => endings::follow(parts, owner, backend_id, Checkin::GoOn),
         After::Stands => {
             if logins::stands_restored(parts, owner) {
                 parts.work.tasks.add(Task::Read(owner));
@@ -531,18 +531,23 @@ fn session_answered<N: Net>(
             }
         }
         After::Ready => {
-            parts.work.tasks.add(Task::Read(owner));
-            parts.work.tasks.add(Task::Settle(backend_id));
+            if parts.clients.enter(owner, ClientState::Idle, now) {
+                parts.work.tasks.add(Task::Read(owner));
+                parts.work.tasks.add(Task::Settle(backend_id));
+            }
         }
         After::Replay(error) => {
+            if !parts.clients.enter(owner, ClientState::Idle, now) {
+                return;
+            }
             parts.answers().replay(owner, &error);
             if let Some(client) = parts.clients.get_mut(owner) {
+                client.drop_command();
                 client.session.last.failed_ahead(summary);
             }
             endings::settle(parts, backend_id);
             parts.work.tasks.add(Task::Read(owner));
         }
-        After::CloseClient => parts.clients.close_later(owner),
         After::Unrestored(behind) => {
             if let Some((code, text)) = &summary.error {
                 losses::restore_failed(parts, owner, backend_id, behind, (*code, text));

@@ -11,30 +11,12 @@ use session::prepared::{Definition, Definitions, UnderWay};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use session::send_mode::Joined;
-use session::state::{Interner, Session, restore};
+use session::state::{Interner, On, Session, restore};
 use session::statement::{Statement, Untracked};
-use sql::lex::Server;
 use std::rc::Rc;
 use wire::attributes::{header_len, put_joined, put_query};
 
 impl<S> Backend<S> {
-    /// Appends the commands that bring it from one session into another, role and all, and returns
-    /// how many there are; each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be
-    /// set besides.
-    pub(crate) fn put_session(
-        &self,
-        out: &mut Vec<u8>,
-        server: Server,
-        (from, to): (&Session, &Session),
-        insert_id: Option<u64>,
-    ) -> usize {
-        let role = switch(from, to, self.session.login_role.as_deref());
-        if let Some(sql) = &role {
-            put_query(out, self.form, sql);
-        }
-        usize::from(role.is_some()) + restore(out, self.on(server), (from, to), insert_id)
-    }
-
     /// Writes a client's text behind statements of the pool's own, in one command with them.
     pub(crate) fn put_joined(&mut self, message: &[u8], joined: &Joined) {
         let payload = payload_of(message);
@@ -53,11 +35,30 @@ impl<S> Backend<S> {
         self.session.note_another_schema();
         self.reuse.end_with_client();
     }
+}
+
+impl BackendSession {
+    /// Appends the commands that bring it from one session into another, role and all, and returns
+    /// how many there are; each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be
+    /// set besides.
+    pub(crate) fn put_session(
+        &self,
+        out: &mut Vec<u8>,
+        on: On,
+        (from, to): (&Session, &Session),
+        insert_id: Option<u64>,
+    ) -> usize {
+        let role = switch(from, to, self.login_role.as_deref());
+        if let Some(sql) = &role {
+            put_query(out, on.form, sql);
+        }
+        usize::from(role.is_some()) + restore(out, on, (from, to), insert_id)
+    }
 
     /// Notes that the server has accepted its session, that of this client if it has one: the
     /// values can be set again.
     pub(crate) fn note_accepted(&self, client: Option<&ClientSession>) {
-        let there = &self.session.state;
+        let there = &self.state;
         there.accepted.note(self.epoch);
         if let Some(own) = client.map(|client| &client.state)
             && own.multi_statements != there.multi_statements
@@ -66,9 +67,7 @@ impl<S> Backend<S> {
             own.accepted.note(self.epoch);
         }
     }
-}
 
-impl BackendSession {
     /// Takes what an answered command has prepared: returns the definition, and the ids of what is
     /// of no use any more.
     pub(crate) fn take_prepared(

@@ -94,7 +94,9 @@ pub(crate) fn reset_session<N: Net>(
         moved.use_schema(client.session.state.schema.clone());
     }
     let mut out = Vec::new();
-    for _ in 0..backend.put_session(&mut out, flavour, (&before, &moved), None) {
+    for _ in
+        0..(backend.session).put_session(&mut out, backend.on(flavour), (&before, &moved), None)
+    {
         let purpose = ForSession::Restore(false);
         (backend.flight).expect(InFlight::own(Some(key), purpose, ReplyShape::Status));
     }
@@ -102,7 +104,7 @@ pub(crate) fn reset_session<N: Net>(
     kept.role = moved.role;
     kept.multi_statements = before.multi_statements;
     backend.session.state = parts.known.sessions.intern(kept);
-    backend.note_role();
+    backend.session.note_role(&mut backend.reuse);
     client.session.last.invalidate(LEFT_BY_STATEMENT);
     backend.flight.close_pipeline();
     backend.session.note_reset();
@@ -161,7 +163,7 @@ pub(crate) fn session_was_reset<N: Net>(
     let results = results_collation(collected, account.extended, &session);
     session.results_collation = parts.shared.server.results_in(results);
     backend.session.state = parts.known.sessions.intern(session);
-    backend.note_accepted(None);
+    backend.session.note_accepted(None);
     let Some(owner) = owner.filter(|owner| parts.clients.get(*owner).is_some()) else {
         return parts.closer().retire(backend_id);
     };

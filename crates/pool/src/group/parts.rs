@@ -302,27 +302,20 @@ impl<N: Net> Parts<N> {
     }
 
     /// A client and a backend, to be changed together; `None` where one of them is gone.
-    pub(crate) fn pair(
-        &mut self,
-        owner: ClientId,
-        backend_id: BackendId,
-    ) -> Option<Pair<'_, N::Sock>> {
-        let now = self.net.now();
-        Some(Pair {
-            owner,
-            client: self.clients.get_mut(owner)?,
-            backend: self.backends.get_mut(backend_id)?,
-            context: Context {
-                server: &self.shared.server,
-                sessions: &mut self.known.sessions,
-                retained: &self.client_side.retained,
-                schemas: &mut self.known.schemas,
-                gtids: &mut self.client_side.gtids,
-                counts: &mut self.observed.counts,
-                epoch: self.server_side.epoch,
-                now,
-            },
-        })
+    pub(crate) fn pair(&mut self, owner: ClientId, backend_id: BackendId) -> Option<Pair<'_>> {
+        let client = self.clients.get_mut(owner)?;
+        let backend = self.backends.get_mut(backend_id)?;
+        let context = Context {
+            server: &self.shared.server,
+            sessions: &mut self.known.sessions,
+            retained: &self.client_side.retained,
+            schemas: &mut self.known.schemas,
+            gtids: &mut self.client_side.gtids,
+            counts: &mut self.observed.counts,
+            epoch: self.server_side.epoch,
+            now: self.net.now(),
+        };
+        Some(Pair::of(owner, client, backend, context))
     }
 
     /// A client and the backend that it has, if it has one, to be looked at.

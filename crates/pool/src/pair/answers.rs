@@ -12,7 +12,7 @@ use session::state::CLOCK;
 use session::user_variables::collation_of;
 use sql::classify::PinCauses;
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Takes the server's answer for these properties of the session.
     pub(crate) fn note_answer(&mut self, asked: Properties, answer: &Answer) -> Result<(), Broken> {
         if asked.intersects(Properties::HOLDINGS) {
@@ -36,7 +36,7 @@ impl<S> Pair<'_, S> {
         if has_values(asked) {
             self.note_values(asked, answer);
         }
-        let pending = &mut self.client.session.last.pending;
+        let pending = &mut self.client.last.pending;
         pending.changed = pending.changed.without(asked);
         Ok(())
     }
@@ -49,18 +49,18 @@ impl<S> Pair<'_, S> {
         for cause in causes.iter() {
             self.pin(PinReason::Text(cause));
         }
-        self.backend.note_role();
+        self.backend.note_role(self.reuse);
     }
 
     /// Ends the pins of acquired resources that the server says are gone.
     fn note_acquired(&mut self, answer: &Answer) {
-        if self.backend.flight.is_empty() {
+        if self.flight.is_empty() {
             let told = answer.of(Properties::HOLDINGS);
             let row: Vec<_> = (told.map(|(_, value)| value.map_or(&b""[..], |v| v))).collect();
-            self.client.session.pins.end_as_reported(&row);
+            self.client.pins.end_as_reported(&row);
         } else {
             // A statement went out behind the question, and may have taken a lock again.
-            self.client.session.pins.ask_again();
+            self.client.pins.ask_again();
         }
     }
 
@@ -68,42 +68,41 @@ impl<S> Pair<'_, S> {
         let id = answer
             .number(Properties::INSERT_ID)
             .ok_or("the server gave a LAST_INSERT_ID() that is no number")?;
-        self.client.session.last.insert_id = id;
-        self.backend.session.note_insert_id(id);
+        self.client.last.insert_id = id;
+        self.backend.note_insert_id(id);
         Ok(())
     }
 
     /// Takes the collation, which differs from what was reported where a text has set it unseen;
     /// and that of results.
     fn note_collation(&mut self, answer: &Answer) {
-        if (self.client.session.pins).is_pinned_for(PinReason::WideCharset) {
+        if (self.client.pins).is_pinned_for(PinReason::WideCharset) {
             return;
         }
         let Some((column, Some(collation))) = answer.of(Properties::COLLATION).next() else {
             return;
         };
-        let described_before = self.client.session.state.results_collation.clone();
+        let described_before = self.client.state.results_collation.clone();
         let server = self.context.server;
         self.change_both(|session| {
             session.put(b"collation_connection", collation);
             session.results_collation = server.results_in(collation_of(column, session));
         });
-        let client = &mut *self.client;
         // Conditions of an earlier statement were shown in the collation of before.
-        let anew = client.session.state.results_collation != described_before;
-        if anew && client.session.last.kept().is_some() && client.session.last.conditions == 0 {
-            client.session.last.lose_conditions();
+        let anew = self.client.state.results_collation != described_before;
+        if anew && self.client.last.kept().is_some() && self.client.last.conditions == 0 {
+            self.client.last.lose_conditions();
         }
     }
 
     /// Takes the clock read from a client's session.
     fn note_clock(&mut self, now: &[u8]) {
-        let Some(modified) = &mut self.client.session.modified else {
+        let Some(modified) = &mut self.client.modified else {
             return;
         };
         modified.awaited = modified.awaited.saturating_sub(1);
         let seconds = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
-        let before = self.client.session.state.variable(CLOCK).and_then(seconds);
+        let before = self.client.state.variable(CLOCK).and_then(seconds);
         let stands = before.is_some() && before == seconds(now);
         modified.clock = if stands { 0 } else { modified.clock - 1 };
         if !stands {

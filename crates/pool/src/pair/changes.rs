@@ -60,7 +60,7 @@ impl Reported<'_> {
     }
 }
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Takes what the client's answered statement has set.
     pub(crate) fn note_statement(
         &mut self,
@@ -70,7 +70,7 @@ impl<S> Pair<'_, S> {
         if !summary.changes.is_empty() {
             self.note_changes(summary, explanation)?;
         }
-        if self.client.session.effects.retracking().is_some() {
+        if self.client.effects.retracking().is_some() {
             self.note_retracked(summary.error.is_none());
         }
         Ok(())
@@ -84,7 +84,7 @@ impl<S> Pair<'_, S> {
     ) -> Result<(), Broken> {
         let mut reported = Reported {
             explanation,
-            known: self.client.session.state.clone(),
+            known: self.client.state.clone(),
             session: None,
             collations: Vec::new(),
             charset: false,
@@ -101,7 +101,7 @@ impl<S> Pair<'_, S> {
         if let Some(mut session) = reported.session {
             // In a text of several nobody can tell which of the two was set last.
             let both = reported.charset && !reported.collations.is_empty();
-            if both && self.client.session.statement.is_several() {
+            if both && self.client.statement.is_several() {
                 reported.pin.get_or_insert(PinReason::UnexplainedChange);
             }
             for (name, value) in reported.collations {
@@ -136,12 +136,12 @@ impl<S> Pair<'_, S> {
             }
             // SET STATEMENT: reported as if it lasted.
             Change::Variable { .. } if reported.explanation == Explanation::Passing => {}
-            Change::Variable { name, .. } if client.session.is_no_setting(name) => {}
+            Change::Variable { name, .. } if client.is_no_setting(name) => {}
             // SET STATEMENT gives the value back behind its answer, and it is reported later, to
             // whoever is there.
             Change::Variable { name, value }
                 if reported.explanation == Explanation::None
-                    && client.session.statement.code == Code::None
+                    && client.statement.code == Code::None
                     && reported.known.value(name) == Some(value) =>
             {
                 reported.is_explained = true;
@@ -155,11 +155,11 @@ impl<S> Pair<'_, S> {
                     Some(true) => reported.collations.push((name, value)),
                     paired => reported.charset |= paired.is_some(),
                 }
-                if !(client.session).take_variable(reported.changed(), (name, value), explains) {
+                if !client.take_variable(reported.changed(), (name, value), explains) {
                     reported.pin.get_or_insert(PinReason::UnexplainedChange);
                 }
             }
-            Change::Schema(_) if backend.session.is_in_another_schema() => {
+            Change::Schema(_) if backend.is_in_another_schema() => {
                 reported.is_explained = true;
             }
             Change::Schema(schema) => {
@@ -169,7 +169,7 @@ impl<S> Pair<'_, S> {
             }
             Change::State => reported.is_bare = true,
             Change::TransactionState(_) | Change::TransactionCharacteristics(_) => {
-                backend.session.transaction.take(&change);
+                backend.transaction.take(&change);
             }
             Change::Gtids(_) | Change::Other(_) => {}
         }
@@ -179,11 +179,11 @@ impl<S> Pair<'_, S> {
     fn adopt(&mut self, changed: Session) {
         let sessions = &mut *self.context.sessions;
         let session = sessions.intern(changed);
-        let multi = self.backend.session.state.multi_statements;
+        let multi = self.backend.state.multi_statements;
         if self.context.server.flavour.is_mysql() {
-            self.backend.session.note_typing(self.owner, &session);
+            self.backend.note_typing(self.owner, &session);
         }
-        let there = match self.backend.session.is_in_another_schema() {
+        let there = match self.backend.is_in_another_schema() {
             false => sessions.with_multi(&session, multi),
             true => {
                 let mut elsewhere = (*session).clone();
@@ -191,21 +191,20 @@ impl<S> Pair<'_, S> {
                 sessions.intern(elsewhere)
             }
         };
-        self.backend.session.enter(there);
-        self.client.session.state = session;
-        if let Some(schema) = self.client.session.schema_of_login() {
-            let pool = self.client.pool as usize;
-            self.context.schemas.learn(pool, schema);
+        self.backend.enter(there);
+        self.client.state = session;
+        if let Some(schema) = self.client.schema_of_login() {
+            self.context.schemas.learn(self.ends.pool, schema);
         }
     }
 
     /// Notes that an error may have ended the transaction, of which servers report late or in part.
     /// On MariaDB what is left to be reported is asked for; MySQL reports it in time.
     pub(crate) fn note_rolled_back(&mut self) {
-        let code = self.client.session.statement.code != Code::None;
+        let code = self.client.statement.code != Code::None;
         let mysql = self.context.server.flavour.is_mysql();
-        if !code && self.backend.session.transaction.rolled_back() && !mysql {
-            self.backend.session.reports = Reports::Due(Explanation::Lasting);
+        if !code && self.backend.transaction.rolled_back() && !mysql {
+            self.backend.reports = Reports::Due(Explanation::Lasting);
         }
     }
 }

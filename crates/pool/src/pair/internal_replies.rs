@@ -48,8 +48,6 @@ pub(crate) enum After {
     Ready,
     /// Answer to the client's command, which is its error.
     Replay(Vec<u8>),
-    /// Client in an impossible state.
-    CloseClient,
     /// Refusal of the client's state by the server.
     Unrestored(Behind),
     /// Backend to be closed.
@@ -63,7 +61,7 @@ impl After {
     }
 }
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Handles the server's answer to a command that was sent for this.
     pub(crate) fn answered(&mut self, command: ForSession, answer: OwnAnswer<'_>) -> After {
         let summary = answer.summary;
@@ -89,7 +87,7 @@ impl<S> Pair<'_, S> {
         }
         let read = self.note_schema_sent(summary);
         if read.is_ok() {
-            self.backend.note_accepted(Some(&self.client.session));
+            self.backend.note_accepted(Some(self.client));
         }
         After::if_read(read, After::Stands)
     }
@@ -102,10 +100,10 @@ impl<S> Pair<'_, S> {
         if !last {
             return After::Nothing;
         }
-        self.backend.note_accepted(Some(&self.client.session));
+        self.backend.note_accepted(Some(self.client));
         self.note_runs();
-        let runs = self.client.state() == ClientState::Running;
-        let joined = runs && self.client.session.statement.send_mode != SendMode::Anywhere;
+        let runs = self.ends.client == ClientState::Running;
+        let joined = runs && self.client.statement.send_mode != SendMode::Anywhere;
         let more = summary.status.unwrap_or_default() & status::MORE_RESULTS != 0;
         match joined && !more {
             // Nobody would ever answer.
@@ -120,13 +118,13 @@ impl<S> Pair<'_, S> {
             return After::Unrestored(Behind::Unknown);
         }
         // Its client has been told of the beginning, if it is told of transactions at all.
-        let wanted = wanted_by(&self.client.session, self.context.server);
-        let bound = self.backend.session.bound_mut();
-        let told = match self.client.capabilities & SESSION_TRACK != 0 {
+        let wanted = wanted_by(&*self.client, self.context.server);
+        let bound = self.backend.bound_mut();
+        let told = match self.ends.capabilities & SESSION_TRACK != 0 {
             true => keep(&summary.changes, &wanted, false, bound, &mut Vec::new()),
             false => Ok(false),
         };
-        let transaction = &mut self.backend.session.transaction;
+        let transaction = &mut self.backend.transaction;
         let read = changes(&summary.changes, |change| {
             transaction.take(&change);
         });
@@ -139,20 +137,15 @@ impl<S> Pair<'_, S> {
     /// A text that was prepared ahead of its client's execution.
     fn prepared_ahead(&mut self, answer: OwnAnswer<'_>) -> After {
         let summary = answer.summary;
-        let preparing = self.backend.session.prepared.preparing.take();
+        let preparing = self.backend.prepared.preparing.take();
         if let (Some(definition), Some(header)) = (preparing, summary.prepared) {
-            self.backend.session.prepared.add(definition, header.id);
+            self.backend.prepared.add(definition, header.id);
         }
-        let client = &mut *self.client;
-        client.session.last.prepared_ahead();
-        if !client.change_state(ClientState::Idle, self.context.now) {
-            return After::CloseClient;
+        self.client.last.prepared_ahead();
+        match summary.error {
+            None => After::Ready,
+            Some(_) => After::Replay(answer.collected),
         }
-        if summary.error.is_none() {
-            return After::Ready;
-        }
-        client.drop_command();
-        After::Replay(answer.collected)
     }
 
     /// SHOW WARNINGS, which follows each statement that failed or warned.
@@ -161,7 +154,7 @@ impl<S> Pair<'_, S> {
     /// for the next OK, which is this one. MariaDB forgets it; code that may have changed something
     /// before it failed has pinned its client.
     fn warnings_read(&mut self, answer: OwnAnswer<'_>) -> After {
-        let (summary, pending) = (answer.summary, self.client.session.last.pending);
+        let (summary, pending) = (answer.summary, self.client.last.pending);
         let explanation = pending.explanation.with_due(summary.due);
         let noted = self.note_changes(summary, explanation);
         let told = noted.and_then(|()| {
@@ -171,7 +164,7 @@ impl<S> Pair<'_, S> {
         });
         let collected = answer.collected;
         let (client, context) = (&mut *self.client, &self.context);
-        client.session.keep_warnings(
+        client.keep_warnings(
             summary,
             collected,
             context.server,
@@ -184,10 +177,10 @@ impl<S> Pair<'_, S> {
     fn set_again(&mut self, summary: &ReplySummary) -> After {
         let client = &mut *self.client;
         if summary.warned || summary.error.is_some() {
-            client.session.last.invalidate(Reads::DIAGNOSTICS);
+            client.last.invalidate(Reads::DIAGNOSTICS);
         }
         let mut failed = false;
-        if let Some(modified) = &mut client.session.modified {
+        if let Some(modified) = &mut client.modified {
             modified.awaited = modified.awaited.saturating_sub(1);
             failed = modified.failed;
             modified.failed &= modified.awaited > 0;
@@ -212,14 +205,14 @@ impl<S> Pair<'_, S> {
         if !last {
             return After::if_read(taken, After::Nothing);
         }
-        self.backend.session.reports = Reports::Complete;
+        self.backend.reports = Reports::Complete;
         After::if_read(taken, After::Settle)
     }
 
     /// A question about properties of the session.
     fn note_properties(&mut self, asked: Asked, answer: &OwnAnswer<'_>) -> After {
         let refused = answer.summary.error.is_some();
-        if refused && asked.properties == Properties::ROLE && !self.backend.flight.is_empty() {
+        if refused && asked.properties == Properties::ROLE && !self.flight.is_empty() {
             // Refused where a reset is about to follow, as in the middle of an XA transaction.
             return After::Nothing;
         }
@@ -414,22 +407,8 @@ mod tests {
     #[test]
     fn what_cannot_be_prepared_ahead_is_the_error_of_its_execution() {
         let mut parts = Parts::bound();
-        assert!(parts.client.change_state(ClientState::Restoring, NOW));
-        parts.client.keep_input(b"\x01\0\0\0\x17");
         let after = collected(&mut parts, ForSession::Ahead, &error(1146), b"its error");
         assert_eq!(after, After::Replay(b"its error".to_vec()));
-        assert_eq!(parts.client.state(), ClientState::Idle);
-        assert!(
-            parts.client.input.bytes().is_none(),
-            "the command is answered"
-        );
-        let mut parts = Parts::bound();
-        assert!(parts.client.change_state(ClientState::Restoring, NOW));
-        parts.client.keep_input(b"\x01\0\0\0\x17");
         assert_eq!(answered(&mut parts, ForSession::Ahead, &ok()), After::Ready);
-        assert!(
-            parts.client.input.bytes().is_some(),
-            "the command is looked at again"
-        );
     }
 }

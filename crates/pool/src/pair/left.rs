@@ -53,47 +53,49 @@ const NOBODY: ClientId = ClientId::from_parts(u32::MAX, 0);
 /// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
 pub(super) const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Notes what the client's statement has left; `alone`: nothing of others stands behind it on
     /// the backend.
     pub(crate) fn note_left(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let client = &mut *self.client;
-        client.command.allow_pipelining();
-        if !client.session.pins.is_empty() {
-            client.session.pins.answered(summary);
+        self.command.allow_pipelining();
+        if !client.pins.is_empty() {
+            client.pins.answered(summary);
         }
-        if let Some(modified) = &mut client.session.modified {
+        if let Some(modified) = &mut client.modified {
             modified.note_result(summary.error.is_some());
         }
         if let Some((code, _)) = &summary.error {
-            doubt(
-                self.context.gtids,
-                self.owner,
-                (&client.session.statement, *code),
-            );
+            doubt(self.context.gtids, self.owner, (&client.statement, *code));
         }
         if self.may_have_set_unseen(summary) {
             self.pin(PinReason::UnexplainedChange);
         }
-        self.note_counts(command, summary, alone);
-        let (client, backend) = (&mut *self.client, &*self.backend);
-        let (session, there) = (&client.session.state, &backend.session.state);
+        self.client.last.ended(&Ended {
+            statement: &self.client.statement,
+            summary,
+            rows: command.reply.reply().rows(),
+            session: &self.client.state,
+            alone,
+            mysql: self.context.server.flavour.is_mysql(),
+        });
+        let (session, there) = (&self.client.state, &self.backend.state);
         // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         if there.multi_statements != session.multi_statements {
-            client.session.last.invalidate(COUNTS);
+            self.client.last.invalidate(COUNTS);
         }
         // COM_INIT_DB is sent in whatever schema the backend is; where it fails, the session's own
         // is to be set in front of what follows.
-        let moves = client.session.statement.send_mode == SendMode::NewSchema;
+        let moves = self.client.statement.send_mode == SendMode::NewSchema;
         if summary.error.is_some() && moves && !there.stands_in_schema_of(session) {
-            (client.session.last).invalidate(COUNTS.union(Reads::DIAGNOSTICS));
+            (self.client.last).invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         }
     }
 
     /// True if the statement may have set a variable before it failed: an error has no room for a
     /// report. Where its values call nothing, errors of [`NOT_BEGUN`] come before the first.
     fn may_have_set_unseen(&self, summary: &ReplySummary) -> bool {
-        let statement = &self.client.session.statement;
+        let statement = &self.client.statement;
         let begun =
             |(code, _): &(u16, _)| statement.code != Code::None || !NOT_BEGUN.contains(code);
         statement.untracked.contains(Untracked::WHERE_IT_FAILS)
@@ -101,67 +103,50 @@ impl<S> Pair<'_, S> {
             && summary.error.as_ref().is_some_and(begun)
     }
 
-    /// Notes what the statement has left of conditions and counts.
-    fn note_counts(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
-        let client = &mut *self.client;
-        client.session.last.ended(&Ended {
-            statement: &client.session.statement,
-            summary,
-            rows: command.reply.reply().rows(),
-            session: &client.session.state,
-            alone,
-            mysql: self.context.server.flavour.is_mysql(),
-        });
-    }
-}
-
-impl<S> Pair<'_, S> {
     /// Takes the FOUND_ROWS() that was read back.
     pub(super) fn note_found_rows(&mut self, answer: &Answer) {
         let Some(found) = answer.number(Properties::FOUND_ROWS) else {
             return;
         };
-        self.client.session.last.found_rows.set(Some(found));
+        self.client.last.found_rows.set(Some(found));
     }
-}
 
-impl<S> Pair<'_, S> {
     /// True if the backend may hold conditions that are not those of its client's statement before:
     /// no client is to read another's, whatever its text, or code that it calls, asks for.
     pub(super) fn has_conditions_of_others(&self) -> bool {
-        (self.backend.session.conditions_of).is_some_and(|of| self.are_of_others(of))
+        (self.backend.conditions_of).is_some_and(|of| self.are_of_others(of))
     }
 
     /// True if conditions of this client's last statement are not its own to be seen.
     fn are_of_others(&self, of: ClientId) -> bool {
         // What the last statement has left here, if with fewer conditions than are kept of it.
         let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
-        let here = (here.iter()).any(|&what| self.client.session.last.is_valid_on_backend(what));
+        let here = (here.iter()).any(|&what| self.client.last.is_valid_on_backend(what));
         // Its own, or those of what has restored its session, MySQL clears itself unless the text
         // asks for them; a statement in front would count.
-        let asks = (self.client.session.statement.looks_back).contains(Reads::DIAGNOSTICS);
+        let asks = (self.client.statement.looks_back).contains(Reads::DIAGNOSTICS);
         let cleared = self.context.server.flavour.is_mysql() && !asks;
         let own = of == self.owner && (here || cleared);
         // Within a transaction nobody else has been here.
-        !own && !self.backend.session.in_transaction()
+        !own && !self.backend.in_transaction()
     }
 
     /// Writes what clears them.
     pub(super) fn put_clearing(&mut self, out: &mut Vec<u8>) {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
         let clears = match self.context.server.flavour {
-            Server::MariaDb(_) if client.capabilities & NO_SCHEMA != 0 => CLEARS_WITHOUT_SCHEMA,
+            Server::MariaDb(_) if self.ends.capabilities & NO_SCHEMA != 0 => CLEARS_WITHOUT_SCHEMA,
             Server::MariaDb(_) => CLEARS_MARIADB,
             _ => {
-                client.session.last.invalidate(Reads::FOUND_ROWS);
+                client.last.invalidate(Reads::FOUND_ROWS);
                 CLEARS_MYSQL
             }
         };
-        backend.session.conditions_of = None;
-        (client.session.last).invalidate(COUNTS.union(Reads::DIAGNOSTICS));
+        backend.conditions_of = None;
+        (client.last).invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         let command = InFlight::own(Some(self.owner), ForBackend::Clearing, ReplyShape::Results);
-        backend.flight.expect(command);
-        put_query(out, backend.form(), clears.as_bytes());
+        self.flight.expect(command);
+        put_query(out, self.ends.on.form, clears.as_bytes());
     }
 }
 

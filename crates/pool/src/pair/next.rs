@@ -2,8 +2,8 @@
 //!
 //! The problem: what a statement has left is not all reported. Up to six questions stand between
 //! its reply and the next client of its backend, and which of them are asked, and in which order,
-//! hangs on what the answers before have told. The mechanism: [`Pair::next`] finds the next step
-//! from what is known at this moment, and says it as a value ([`Next`]). The group takes it, and
+//! hangs on what the answers before have told. The mechanism: [`Pair::checkin`] finds the next step
+//! from what is known at this moment, and says it as a value ([`Checkin`]). The group takes it, and
 //! asks again behind each answer.
 //!
 //! What is owed of properties is asked in one question ([`session::read_back`]). What each of them
@@ -24,9 +24,9 @@ use session::last_statement::PendingReadBack;
 use session::read_back::{Properties, Question, question};
 use sql::classify::{PinCause, Reads};
 
-/// Next action.
+/// Checkin action.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum Checkin {
     /// Nothing: something is in flight, or the client has not come to rest.
     Wait,
     /// The client keeps its backend: what has waited for an answer goes on.
@@ -39,103 +39,93 @@ pub(crate) enum Next {
     Free,
 }
 
-/// Place of the client whose backend is decided: this process or the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stay {
-    /// Service by this process.
-    Here,
-    /// Move to another process, with its backend if it keeps that.
-    Leaves,
-}
-
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Decides what becomes of the backend.
-    pub(crate) fn next(&mut self) -> Next {
-        self.next_of(Stay::Here)
+    pub(crate) fn checkin(&mut self) -> Checkin {
+        self.checkin_of(false)
     }
 
-    /// Next action for a client that is to go to another process together with its backend: also
+    /// Checkin action for a client that is to go to another process together with its backend: also
     /// where it keeps that, pending read-backs come first.
-    pub(crate) fn next_before_leaving(&mut self) -> Next {
-        self.next_of(Stay::Leaves)
+    pub(crate) fn checkin_before_leaving(&mut self) -> Checkin {
+        self.checkin_of(true)
     }
 
-    fn next_of(&mut self, stay: Stay) -> Next {
+    fn checkin_of(&mut self, leaves: bool) -> Checkin {
         use ClientState::{Asking, Idle, Waiting};
         let (client, backend) = (&*self.client, &*self.backend);
         // While others are pipelined, the one whose reply comes next is not looked at yet.
-        if backend.state() != BackendState::CheckedOut
-            || !backend.flight.is_empty()
-            || backend.reuse.is_frozen()
-            || !matches!(client.state(), Idle | Waiting | Asking)
+        if self.ends.backend != BackendState::CheckedOut
+            || !self.flight.is_empty()
+            || self.reuse.is_frozen()
+            || !matches!(self.ends.client, Idle | Waiting | Asking)
         {
-            return Next::Wait;
+            return Checkin::Wait;
         }
         let server = self.context.server.flavour;
-        let reports = backend.session.owes_report(server.is_mysql());
-        let in_transaction = backend.session.in_transaction();
-        if !reports && !in_transaction && client.session.leaves_nothing() {
-            return Next::Free;
+        let reports = backend.owes_report(server.is_mysql());
+        let in_transaction = backend.in_transaction();
+        if !reports && !in_transaction && client.leaves_nothing() {
+            return Checkin::Free;
         }
-        let untracked = (client.session.modified.as_ref()).is_some_and(|t| t.is_untracked());
-        let asks = client.session.may_have_ended();
-        let pending = client.session.last.pending;
-        let fetches = stay == Stay::Leaves && reports;
+        let untracked = (client.modified.as_ref()).is_some_and(|t| t.is_untracked());
+        let asks = client.may_have_ended();
+        let pending = client.last.pending;
+        let fetches = leaves && reports;
         // Its backend has the last of its conditions alone where the others were read back before.
-        let partly =
-            pending.warnings && !client.session.last.is_valid_on_backend(Reads::DIAGNOSTICS);
-        if client.session.is_held() && !asks && !untracked && !fetches && !partly {
-            return Next::Keep;
+        let partly = pending.warnings && !client.last.is_valid_on_backend(Reads::DIAGNOSTICS);
+        if client.is_held() && !asks && !untracked && !fetches && !partly {
+            return Checkin::Keep;
         }
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
         // transaction the backend answers for itself.
         if pending.warnings && (!in_transaction || pending.failed || untracked || partly) {
-            return Next::Ask(self.ask_for_conditions());
+            return Checkin::Ask(self.ask_for_conditions());
         }
         if untracked {
-            return Next::Ask(self.retell());
+            return Checkin::Ask(self.retell());
         }
         if in_transaction && !reports {
-            return Next::Keep;
+            return Checkin::Keep;
         }
-        let changed = client.session.changed_properties();
+        let changed = client.changed_properties();
         if reports && changed.intersects(Properties::FOUND_ROWS) {
             return self.read_back(Properties::FOUND_ROWS);
         }
         if reports {
-            return Next::Ask(self.ask_for_report());
+            return Checkin::Ask(self.ask_for_report());
         }
         if !changed.is_empty() {
             return self.read_back(changed);
         }
-        self.client.session.modified = None;
-        self.client.session.last.pending = PendingReadBack::default();
-        Next::Free
+        self.client.modified = None;
+        self.client.last.pending = PendingReadBack::default();
+        Checkin::Free
     }
 
     /// Asks the backend for these properties of its client's session, and for FOUND_ROWS(), which
     /// the question takes away, where only the backend knows that.
-    pub(crate) fn read_back(&mut self, properties: Properties) -> Next {
-        let counts = self.client.session.last.counts_unread();
+    pub(crate) fn read_back(&mut self, properties: Properties) -> Checkin {
+        let counts = self.client.last.counts_unread();
         let mut properties = properties.union(Properties::FOUND_ROWS.when(counts));
         let packet_max = self.context.server.max_allowed_packet;
         let variables = properties.intersects(Properties::USER_VARIABLES);
-        if variables && !self.client.session.names_to_read(packet_max) {
+        if variables && !self.client.names_to_read(packet_max) {
             properties = properties.without(Properties::USER_VARIABLES);
             self.pin(PinReason::Text(PinCause::UserVariable));
         }
         let client = &mut *self.client;
         let acquired = match properties.intersects(Properties::HOLDINGS) {
-            true => client.session.pins.columns_to_ask(),
+            true => client.pins.columns_to_ask(),
             false => Vec::new(),
         };
-        if let Some(modified) = &mut client.session.modified {
+        if let Some(modified) = &mut client.modified {
             modified.awaited += usize::from(properties.intersects(Properties::CLOCK));
         }
         if properties.is_empty() {
-            return Next::GoOn;
+            return Checkin::GoOn;
         }
-        let modified = client.session.modified.as_ref();
+        let modified = client.modified.as_ref();
         let names = modified.map_or(&[][..], |modified| &modified.names);
         let asked = Question {
             properties,
@@ -150,9 +140,9 @@ impl<S> Pair<'_, S> {
         self.put_question(&mut out, ForSession::ReadBack(asked), &sql);
         if properties.intersects(Properties::FOUND_ROWS) {
             let server = self.context.server.flavour;
-            self.backend.session.note_deprecation(self.owner, server);
+            self.backend.note_deprecation(self.owner, server);
         }
-        Next::Ask(out)
+        Checkin::Ask(out)
     }
 }
 
@@ -165,10 +155,10 @@ mod tests {
     use session::statement::Explanation;
     use wire::command::ReplyShape;
 
-    /// Next question, as text.
+    /// Checkin question, as text.
     fn asked(parts: &mut Parts) -> String {
-        match parts.pair().next() {
-            Next::Ask(out) => String::from_utf8_lossy(&out).into_owned(),
+        match parts.pair().checkin() {
+            Checkin::Ask(out) => String::from_utf8_lossy(&out).into_owned(),
             other => panic!("nothing is asked: {other:?}"),
         }
     }
@@ -183,7 +173,7 @@ mod tests {
         let mut parts = Parts::bound();
         parts.client.session.modified = Some(Box::default());
         parts.client.session.last.pending.failed = true;
-        assert_eq!(parts.pair().next(), Next::Free);
+        assert_eq!(parts.pair().checkin(), Checkin::Free);
         assert!(
             parts.client.session.modified.is_none() && !parts.client.session.last.pending.failed
         );
@@ -195,17 +185,21 @@ mod tests {
         let mut parts = Parts::bound();
         let own = InFlight::own(Some(owner()), ForSession::Warnings, ReplyShape::Results);
         parts.backend.flight.expect(own);
-        assert_eq!(parts.pair().next(), Next::Wait);
+        assert_eq!(parts.pair().checkin(), Checkin::Wait);
         answer(&mut parts);
-        assert_eq!(parts.pair().next(), Next::Free);
+        assert_eq!(parts.pair().checkin(), Checkin::Free);
         let mut parts = Parts::bound();
         parts.backend.reuse.freeze();
-        assert_eq!(parts.pair().next(), Next::Wait, "a KILL may still hit it");
+        assert_eq!(
+            parts.pair().checkin(),
+            Checkin::Wait,
+            "a KILL may still hit it"
+        );
         let mut parts = Parts::bound();
         assert!(parts.client.change_state(ClientState::Running, NOW));
-        assert_eq!(parts.pair().next(), Next::Wait);
+        assert_eq!(parts.pair().checkin(), Checkin::Wait);
         // A backend without a client is nobody's to give away.
-        assert_eq!(Parts::new().pair().next(), Next::Wait);
+        assert_eq!(Parts::new().pair().checkin(), Checkin::Wait);
     }
 
     #[test]
@@ -213,7 +207,7 @@ mod tests {
         for state in [ClientState::Waiting, ClientState::Asking] {
             let mut parts = Parts::bound();
             assert!(parts.client.change_state(state, NOW));
-            assert_eq!(parts.pair().next(), Next::Free);
+            assert_eq!(parts.pair().checkin(), Checkin::Free);
         }
     }
 
@@ -221,11 +215,15 @@ mod tests {
     fn a_transaction_or_a_pin_keeps_the_backend() {
         let mut parts = Parts::bound();
         parts.backend.session.transaction.note_begin_sent();
-        assert_eq!(parts.pair().next(), Next::Keep);
+        assert_eq!(parts.pair().checkin(), Checkin::Keep);
         let mut parts = Parts::bound();
         (parts.client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         parts.client.session.last.pending.changed = Properties::ROLE;
-        assert_eq!(parts.pair().next(), Next::Keep, "it stays where that is");
+        assert_eq!(
+            parts.pair().checkin(),
+            Checkin::Keep,
+            "it stays where that is"
+        );
     }
 
     #[test]
@@ -234,7 +232,11 @@ mod tests {
         parts.backend.session.transaction.note_begin_sent();
         parts.client.session.last.own(Reads::DIAGNOSTICS);
         parts.client.session.last.pending.warnings = true;
-        assert_eq!(parts.pair().next(), Next::Keep, "its backend has them");
+        assert_eq!(
+            parts.pair().checkin(),
+            Checkin::Keep,
+            "its backend has them"
+        );
         parts.client.session.last.pending.failed = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
@@ -250,12 +252,16 @@ mod tests {
         (parts.client.session.pins).add(PinReason::PreparedSchema, None, NOW.0);
         parts.client.session.last.own(Reads::DIAGNOSTICS);
         parts.client.session.last.pending.warnings = true;
-        assert_eq!(parts.pair().next(), Next::Keep, "its backend has them all");
+        assert_eq!(
+            parts.pair().checkin(),
+            Checkin::Keep,
+            "its backend has them all"
+        );
         // A question about what it holds has come behind the others.
         parts.client.session.last.invalidate(Reads::DIAGNOSTICS);
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
-        assert_eq!(parts.pair().next(), Next::Keep);
+        assert_eq!(parts.pair().checkin(), Checkin::Keep);
     }
 
     #[test]
@@ -265,7 +271,7 @@ mod tests {
         pending.warnings = true;
         pending.changed = Properties::INSERT_ID.union(Properties::ROLE);
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
-        assert_eq!(parts.pair().next(), Next::Wait);
+        assert_eq!(parts.pair().checkin(), Checkin::Wait);
         answer(&mut parts);
         let question = asked(&mut parts);
         assert!(question.contains("LAST_INSERT_ID()"), "{question}");
@@ -275,7 +281,7 @@ mod tests {
         assert_eq!(parts.counts.properties_asked, 2);
         answer(&mut parts);
         parts.client.session.last.pending.changed = Properties::NONE;
-        assert_eq!(parts.pair().next(), Next::Free);
+        assert_eq!(parts.pair().checkin(), Checkin::Free);
     }
 
     #[test]
@@ -288,7 +294,11 @@ mod tests {
         let mut parts = Parts::bound();
         parts.backend.session.transaction.note_begin_sent();
         calculated(&mut parts);
-        assert_eq!(parts.pair().next(), Next::Keep, "its backend tells it");
+        assert_eq!(
+            parts.pair().checkin(),
+            Checkin::Keep,
+            "its backend tells it"
+        );
         let mut parts = Parts::bound();
         calculated(&mut parts);
         parts.client.session.last.pending.warnings = true;
@@ -300,7 +310,11 @@ mod tests {
         let mut parts = Parts::bound();
         calculated(&mut parts);
         parts.client.session.last.invalidate(Reads::FOUND_ROWS);
-        assert_eq!(parts.pair().next(), Next::Free, "the backend knows another");
+        assert_eq!(
+            parts.pair().checkin(),
+            Checkin::Free,
+            "the backend knows another"
+        );
     }
 
     #[test]
@@ -332,7 +346,7 @@ mod tests {
         let mut parts = Parts::bound();
         parts.backend.session.reports = Reports::Due(Explanation::None);
         parts.backend.session.transaction.note_begin_sent();
-        assert_eq!(parts.pair().next(), Next::Keep);
+        assert_eq!(parts.pair().checkin(), Checkin::Keep);
     }
 
     #[test]
@@ -348,9 +362,9 @@ mod tests {
             ..Modified::default()
         };
         parts.client.session.modified = Some(Box::new(modified));
-        assert_eq!(parts.pair().next(), Next::GoOn);
+        assert_eq!(parts.pair().checkin(), Checkin::GoOn);
         let pinned = PinReason::Text(PinCause::UserVariable);
         assert!(parts.client.session.pins.is_pinned_for(pinned));
-        assert_eq!(parts.pair().next(), Next::Keep, "it comes to an end");
+        assert_eq!(parts.pair().checkin(), Checkin::Keep, "it comes to an end");
     }
 }

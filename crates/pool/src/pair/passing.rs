@@ -53,7 +53,8 @@ impl<S> Passing<'_, S> {
             Some(client) => {
                 adjustments.schema_before = is_of_before(client, backend, mysql);
                 let mut shape = Shape::of(client.capabilities, wanted.as_deref(), mysql);
-                shape.hides_gtids = mysql && shape.track.is_some() && tracks_for_pool(client);
+                shape.hides_gtids =
+                    mysql && shape.track.is_some() && tracks_for_pool(&client.session);
                 let session = &mut client.session;
                 if adjustments.schema {
                     shape.schema = session.state.schema.as_deref();

@@ -51,7 +51,7 @@ pub(crate) fn adjustments(prepared: &Statements) -> Adjustments {
     }
 }
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// The client's command, which is about this statement, in the words that the backend knows;
     /// in front of it what makes room for it among the `share` of statements of the backend.
     pub(crate) fn put_prepared(
@@ -63,7 +63,7 @@ impl<S> Pair<'_, S> {
         let mut out = Vec::with_capacity(message.len() + 64);
         match under_way.command {
             Command::StmtPrepare => {
-                (self.backend.session).make_room_for(&under_way, share, &mut out);
+                self.backend.make_room_for(&under_way, share, &mut out);
                 out.extend_from_slice(message);
             }
             Command::StmtExecute | Command::StmtBulkExecute => {
@@ -71,17 +71,13 @@ impl<S> Pair<'_, S> {
             }
             _ => {
                 let what = (&under_way.definition, under_way.id);
-                let open = self.backend.session.prepared.with_cursor(what);
+                let open = self.backend.prepared.with_cursor(what);
                 under_way.sent_to = open.unwrap_or(0);
                 out.extend_from_slice(message);
                 set_statement_id(&mut out, under_way.sent_to);
             }
         }
-        let prepares = under_way.command == Command::StmtPrepare;
-        if prepares && self.client.session.prepared.is_some() {
-            self.client.identity.statements_made = under_way.id;
-        }
-        if let Some(prepared) = self.client.session.prepared.as_mut() {
+        if let Some(prepared) = self.client.prepared.as_mut() {
             prepared.under_way = Some(under_way);
         }
         out
@@ -89,31 +85,30 @@ impl<S> Pair<'_, S> {
 
     /// Writes what prepares the definition of the client's command on its backend, ahead of that.
     pub(crate) fn prepare_ahead(&mut self, share: usize, out: &mut Vec<u8>) -> Option<()> {
-        let mut under_way = self.client.session.prepared.as_mut()?.under_way.take()?;
+        let mut under_way = self.client.prepared.as_mut()?.under_way.take()?;
         under_way.ahead = true;
-        self.backend.session.make_room_for(&under_way, share, out);
+        self.backend.make_room_for(&under_way, share, out);
         self.note_prepared_ahead(&under_way.definition);
         put_command(out, Command::StmtPrepare, &under_way.definition.sql);
         let command = InFlight::own(Some(self.owner), ForSession::Ahead, ReplyShape::Prepared);
-        self.backend.flight.expect(command);
-        self.client.session.prepared.as_mut()?.under_way = Some(under_way);
+        self.flight.expect(command);
+        self.client.prepared.as_mut()?.under_way = Some(under_way);
         Some(())
     }
 
     fn put_execution(&mut self, under_way: &mut UnderWay, message: &[u8], out: &mut Vec<u8>) {
         let how = how(under_way, self.context.server);
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let Some(held) = (client.session.prepared.as_mut()).and_then(|p| p.get_mut(under_way.id))
-        else {
+        let Some(held) = (client.prepared.as_mut()).and_then(|p| p.get_mut(under_way.id)) else {
             return;
         };
         let command = under_way.command;
-        let (form, params) = (backend.form(), usize::from(held.params));
+        let (form, params) = (self.ends.on.form, usize::from(held.params));
         let given = types(command, head_of(message), params, form);
-        let now = backend.session.prepared.use_now();
+        let now = backend.prepared.use_now();
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
-        let Some(entry) = backend.session.prepared.find(what, wanted, how) else {
+        let Some(entry) = backend.prepared.find(what, wanted, how) else {
             return;
         };
         entry.used = now;
@@ -144,7 +139,7 @@ impl<S> Pair<'_, S> {
             // How much of it the server takes is unknown, so nobody else is to use it after that.
             let id = entry.id;
             put_closes(out, &[id]);
-            backend.session.prepared.take(&under_way.definition, id);
+            backend.prepared.take(&under_way.definition, id);
         }
     }
 
@@ -157,14 +152,14 @@ impl<S> Pair<'_, S> {
         summary: &ReplySummary,
     ) -> Option<u32> {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let prepared = client.session.prepared.as_mut();
+        let prepared = client.prepared.as_mut();
         let mut under_way = prepared.and_then(|prepared| prepared.under_way.take())?;
         let failed = summary.error.is_some();
         let unread = leaves_long_data(summary);
-        if failed && !unread && under_way.runs_outside(&client.session.state) {
-            client.owe_schema(self.context.server);
+        if failed && !unread && under_way.runs_outside(&client.state) {
+            client.owe_schema(self.ends.capabilities, self.context.server);
         }
-        let prepared = client.session.prepared.as_mut()?;
+        let prepared = client.prepared.as_mut()?;
         let executes = matches!(
             under_way.command,
             Command::StmtExecute | Command::StmtBulkExecute
@@ -184,7 +179,7 @@ impl<S> Pair<'_, S> {
                 let header = summary.prepared.filter(|_| !failed);
                 prepared.note_new(under_way.id, definition, header);
                 prepared.count(&self.context.retained.statements);
-                client.session.prepared.forget_command();
+                client.prepared.forget_command();
                 return None;
             }
             Command::StmtFetch if failed => return None,
@@ -202,12 +197,12 @@ impl<S> Pair<'_, S> {
             long.count(Some(&self.context.retained.long_data));
             held.long = Some(long);
             let sent_to = under_way.sent_to;
-            (backend.session.prepared).take(&under_way.definition, sent_to);
+            (backend.prepared).take(&under_way.definition, sent_to);
             return Some(sent_to);
         }
         if executes && is_unread(summary) {
             let on = prepared.cursor_of(under_way.id).cloned();
-            let open = on.and_then(|on| backend.session.prepared.with_cursor((&on, under_way.id)));
+            let open = on.and_then(|on| backend.prepared.with_cursor((&on, under_way.id)));
             if open.is_none() {
                 prepared.set_cursor(under_way.id, None);
             }
@@ -216,7 +211,7 @@ impl<S> Pair<'_, S> {
                 return None;
             }
             // The server has not taken the types that it was sent.
-            (backend.session.prepared).take(&under_way.definition, sent_to);
+            (backend.prepared).take(&under_way.definition, sent_to);
             return Some(sent_to);
         }
         let held = prepared.get_mut(under_way.id).filter(|h| h.columns > 0);
@@ -227,13 +222,12 @@ impl<S> Pair<'_, S> {
         // One that is open on something else, as on another text with other counts in it, is
         // fetched from no more.
         let open = prepared.cursor_of(under_way.id).cloned();
-        let open =
-            open.and_then(|on| Some((backend.session.prepared.with_cursor((&on, what.1))?, on)));
+        let open = open.and_then(|on| Some((backend.prepared.with_cursor((&on, what.1))?, on)));
         let other = open.filter(|(id, _)| *id != under_way.sent_to);
         if let Some((id, on)) = &other {
-            backend.session.prepared.take(on, *id);
+            backend.prepared.take(on, *id);
         }
-        (backend.session.prepared).set_cursor(what, is_open.then_some(under_way.sent_to));
+        (backend.prepared).set_cursor(what, is_open.then_some(under_way.sent_to));
         if prepared.set_cursor(under_way.id, is_open.then_some(what.0)) && is_open {
             *self.context.counts.pins.entry("cursor").or_default() += 1;
         }

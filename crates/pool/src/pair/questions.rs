@@ -14,29 +14,29 @@ use wire::command::ReplyShape;
 
 const WARNINGS: &[u8] = b"SHOW WARNINGS";
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Writes a question, and notes what it takes away.
     pub(crate) fn put_question(&mut self, out: &mut Vec<u8>, purpose: ForSession, sql: &[u8]) {
         // On MariaDB a query of no table leaves the conditions before it.
         let mariadb = matches!(self.context.server.flavour, Server::MariaDb(_));
         // SHOW WARNINGS leaves the ROW_COUNT() of a statement with rows, and of an error.
-        let uncounted = self.client.session.last.row_count == RowCount::NONE;
-        self.client.session.last.invalidate(match purpose {
+        let uncounted = self.client.last.row_count == RowCount::NONE;
+        self.client.last.invalidate(match purpose {
             ForSession::Warnings if uncounted => Reads::NONE,
             ForSession::Warnings | ForSession::SetAgain => COUNTS,
             _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
             _ => LEFT_BY_STATEMENT,
         });
         let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Results);
-        self.backend.flight.expect(command);
-        put_query(out, self.backend.form(), sql);
+        self.flight.expect(command);
+        put_query(out, self.ends.on.form, sql);
     }
 
     /// Bytes that ask the backend for the conditions of its client's last statement, to be
     /// retained.
     pub(crate) fn ask_for_conditions(&mut self) -> Vec<u8> {
-        self.client.session.last.pending.warnings = false;
-        self.client.session.last.pending.failed = false;
+        self.client.last.pending.warnings = false;
+        self.client.last.pending.failed = false;
         let mut out = Vec::with_capacity(WARNINGS.len() + 8);
         self.put_question(&mut out, ForSession::Warnings, WARNINGS);
         out
@@ -45,7 +45,7 @@ impl<S> Pair<'_, S> {
     /// Bytes that make the server report again what the client's last statement set.
     pub(crate) fn retell(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        let Some(modified) = &mut self.client.session.modified else {
+        let Some(modified) = &mut self.client.modified else {
             return out;
         };
         let sets = std::mem::take(&mut modified.sets);

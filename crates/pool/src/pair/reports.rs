@@ -27,21 +27,21 @@ use wire::track::{Transactions, Wanted, keep};
 /// a plain COMMIT chains or disconnects.
 const REPORTING: [&str; 2] = ["START TRANSACTION", "COMMIT AND NO CHAIN NO RELEASE"];
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// The commands by which the server reports what it owes.
     pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
-        self.client.session.last.invalidate(LEFT_BY_STATEMENT);
-        let (owner, backend) = (self.owner, &mut *self.backend);
-        backend.flight.close_pipeline();
+        self.client.last.invalidate(LEFT_BY_STATEMENT);
+        self.flight.close_pipeline();
         let mut out = Vec::new();
+        let owner = self.owner;
         let own = |last| InFlight::own(Some(owner), ForSession::Reports(last), ReplyShape::Status);
         if self.context.server.flavour.is_mysql() {
             put_command(&mut out, Command::Ping, b"");
-            backend.flight.expect(own(true));
+            self.flight.expect(own(true));
         } else {
             for (number, sql) in REPORTING.iter().enumerate() {
-                put_query(&mut out, backend.form(), sql.as_bytes());
-                backend.flight.expect(own(number + 1 == REPORTING.len()));
+                put_query(&mut out, self.ends.on.form, sql.as_bytes());
+                self.flight.expect(own(number + 1 == REPORTING.len()));
             }
         }
         out
@@ -58,20 +58,20 @@ impl<S> Pair<'_, S> {
     /// A report that the pool has fetched is the client's: it is told with its next OK.
     fn tell_report(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
         let (client, server) = (&mut *self.client, self.context.server);
-        if client.capabilities & SESSION_TRACK == 0 || summary.changes.is_empty() {
+        if self.ends.capabilities & SESSION_TRACK == 0 || summary.changes.is_empty() {
             return Ok(());
         }
-        let mut wanted: Wanted = (*wanted_by(&client.session, server)).clone();
-        wanted.schema &= !self.backend.session.is_in_another_schema();
+        let mut wanted: Wanted = (*wanted_by(client, server)).clone();
+        wanted.schema &= !self.backend.is_in_another_schema();
         if !server.flavour.is_mysql() {
             // Transactions that are reported here are the pool's own.
             wanted.transactions = Transactions::Nothing;
         }
         let mut changes = Vec::new();
         let hides = tracks_for_pool(client);
-        let bound = self.backend.session.bound_mut();
+        let bound = self.backend.bound_mut();
         let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
-        if kept.is_err() || client.session.pending_changes.add(&changes).is_err() {
+        if kept.is_err() || client.pending_changes.add(&changes).is_err() {
             return Err(UNREADABLE);
         }
         Ok(())

@@ -27,10 +27,10 @@
 //! Invariant: a statement behind a restoring command that failed has not run, or it has run as if
 //! that had succeeded, or its client is told that it may have.
 
-use crate::backend::{Backend, ForBackend, ForSession, InFlight, Purpose};
+use crate::backend::{BackendSession, ForBackend, ForSession, InFlight, Purpose};
 use crate::client::buffers::message::payload_of;
-use crate::client::{Client, ClientState};
-use crate::pair::{Broken, Context, Pair};
+use crate::client::{ClientSession, ClientState};
+use crate::pair::{Broken, Context, Ends, Pair};
 use crate::server::facts::ServerFacts;
 use session::known_good::is_known_good;
 use session::reply_summary::ReplySummary;
@@ -40,7 +40,7 @@ use session::state::{Session, can_restore, put_multi, restore_as_text};
 use session::text::{Text, mentions};
 use sql::lex::Server;
 use std::rc::Rc;
-use wire::attributes::{Form, NO_ATTRIBUTES, header_len, put_query};
+use wire::attributes::{NO_ATTRIBUTES, header_len, put_query};
 use wire::command::{Command, ReplyShape};
 use wire::packet::HEADER_LEN;
 use wire::track::{Change, changes};
@@ -51,30 +51,30 @@ const ATTRIBUTES_FOR_ALL: u32 = 90_700;
 /// Text that begins a transaction whose client has had the answer already.
 pub(crate) const BEGIN: &[u8] = b"BEGIN";
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Writes everything that is to stand in front of the client's statement, `message`, but what
     /// is joined with it; what comes first clears the conditions of others. A text that is longer
     /// than `text_here_max` is not joined.
-    pub(crate) fn put_prefix(
+    pub(crate) fn checkout(
         &mut self,
         message: &[u8],
         text_here_max: usize,
         out: &mut Vec<u8>,
     ) -> Prefix {
         // The schema is set now, by the pool or by the command itself.
-        self.backend.session.note_schema_of_client();
-        let session = match self.client.session.statement.send_mode {
+        self.backend.note_schema_of_client();
+        let session = match self.client.statement.send_mode {
             SendMode::NewSchema => self.session_but_schema(),
-            _ => self.client.session.state.clone(),
+            _ => self.client.state.clone(),
         };
         debug_assert!(
-            can_restore(&self.backend.session.state, &session),
+            can_restore(&self.backend.state, &session),
             "no command takes a schema away"
         );
         if self.has_conditions_of_others() {
             self.put_clearing(out);
         }
-        let begins = self.client.command.is_begin_deferred();
+        let begins = self.command.is_begin_deferred();
         let prefix = if self.stands_in(&session) {
             Prefix::CannotFail
         } else if begins {
@@ -83,26 +83,31 @@ impl<S> Pair<'_, S> {
         } else {
             let joined = self.join((message, text_here_max), &session, out);
             joined.map_or_else(
-                || self.put_restore(&session, self.client.session.statement.send_mode, out),
+                || self.put_restore(&session, self.client.statement.send_mode, out),
                 Prefix::Joined,
             )
         };
         if begins && prefix != Prefix::Waited {
-            self.put_deferred_begin(out);
+            self.command.allow_pipelining();
+            put_query(out, self.ends.on.form, BEGIN);
+            let command = InFlight::own(Some(self.owner), ForSession::Begin, ReplyShape::Status);
+            self.flight.expect(command);
+            // From here on the backend is its client's, whatever it answers.
+            self.backend.transaction.note_begin_sent();
         }
         prefix
     }
 
     /// True if the backend stands in this session, and with its client's LAST_INSERT_ID().
     fn stands_in(&self, session: &Rc<Session>) -> bool {
-        let there = &self.backend.session;
-        Rc::ptr_eq(&there.state, session) && there.has_insert_id(self.client.session.last.insert_id)
+        let there = &*self.backend;
+        Rc::ptr_eq(&there.state, session) && there.has_insert_id(self.client.last.insert_id)
     }
 
     /// The session in which the backend is to stand for a command that sets another schema: that
     /// of the client, in whichever schema the backend is.
     fn session_but_schema(&mut self) -> Rc<Session> {
-        let (session, there) = (&self.client.session.state, &self.backend.session.state);
+        let (session, there) = (&self.client.state, &self.backend.state);
         if session.stands_in_schema_of(there) {
             return session.clone();
         }
@@ -126,22 +131,22 @@ impl<S> Pair<'_, S> {
             return Prefix::CannotFail;
         }
         let (client, backend) = (&*self.client, &mut *self.backend);
-        let Context { server, epoch, .. } = self.context;
-        let insert_id = client.session.last.insert_id;
-        let insert_id = (!backend.session.has_insert_id(insert_id)).then_some(insert_id);
-        let same = Rc::ptr_eq(&backend.session.state, session);
-        let cannot_fail = same || cannot_fail_on(backend, session, epoch);
-        let moves = backend.session.state.schema_to_set(session).is_some();
+        let epoch = self.context.epoch;
+        let insert_id = client.last.insert_id;
+        let insert_id = (!backend.has_insert_id(insert_id)).then_some(insert_id);
+        let same = Rc::ptr_eq(&backend.state, session);
+        let cannot_fail = same || cannot_fail_on(backend, session, epoch, self.ends.is_reader);
+        let moves = backend.state.schema_to_set(session).is_some();
         let prefix = match send_mode {
             SendMode::Anywhere => Prefix::Tried,
             // If that warns, it is cleared before the statement.
-            _ if !client.session.statement.looks_back.is_empty() && !same => Prefix::Waited,
+            _ if !client.statement.looks_back.is_empty() && !same => Prefix::Waited,
             SendMode::OwnSchema if cannot_fail => Prefix::CannotFail,
             _ if cannot_fail && !moves => Prefix::CannotFail,
             _ => Prefix::Waited,
         };
-        let between = (&*backend.session.state, &**session);
-        let commands = backend.put_session(out, server.flavour, between, insert_id);
+        let between = (&*backend.state, &**session);
+        let commands = backend.put_session(out, self.ends.on, between, insert_id);
         for i in 1..=commands {
             let last = i == commands;
             let purpose = match prefix {
@@ -152,16 +157,16 @@ impl<S> Pair<'_, S> {
                 _ => Purpose::from(ForSession::Restore(false)),
             };
             let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Status);
-            backend.flight.expect(command);
+            self.flight.expect(command);
         }
         if commands > 0 {
             self.context.counts.restored += 1;
             self.context.counts.restored_in_front += u64::from(prefix != Prefix::Waited);
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
-        backend.session.enter(session.clone());
-        (backend.session).note_insert_id(client.session.last.insert_id);
-        backend.note_role();
+        backend.enter(session.clone());
+        backend.note_insert_id(client.last.insert_id);
+        backend.note_role(self.reuse);
         match commands {
             0 => Prefix::CannotFail,
             _ => prefix,
@@ -179,28 +184,28 @@ impl<S> Pair<'_, S> {
         let (client, backend) = (&*self.client, &*self.backend);
         let Context { server, epoch, .. } = self.context;
         let text = matches!(
-            client.session.statement.send_mode,
+            client.statement.send_mode,
             SendMode::Joined | SendMode::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > text_here_max;
-        let looks_back = !client.session.statement.looks_back.is_empty();
-        if !text || long || looks_back || Rc::ptr_eq(&backend.session.state, session) {
+        let looks_back = !client.statement.looks_back.is_empty();
+        if !text || long || looks_back || Rc::ptr_eq(&backend.state, session) {
             return None;
         }
         // In one text with another statement MySQL tells no GTID of it.
-        if session.tracks_gtids() && !backend.is_reader() {
+        if session.tracks_gtids() && !self.ends.is_reader {
             return None;
         }
-        let cannot_fail = cannot_fail_on(backend, session, epoch);
-        if cannot_fail && backend.session.state.schema_to_set(session).is_none() {
+        let cannot_fail = cannot_fail_on(backend, session, epoch, self.ends.is_reader);
+        if cannot_fail && backend.state.schema_to_set(session).is_none() {
             return None;
         }
-        let insert_id = client.session.last.insert_id;
-        let insert_id = (!backend.session.has_insert_id(insert_id)).then_some(insert_id);
-        let on = backend.on(server.flavour);
-        let between = (&*backend.session.state, &**session);
+        let insert_id = client.last.insert_id;
+        let insert_id = (!backend.has_insert_id(insert_id)).then_some(insert_id);
+        let on = self.ends.on;
+        let between = (&*backend.state, &**session);
         let (mut text, mut statements) = restore_as_text(between, insert_id, on)?;
-        if let Some(sql) = switch(between.0, between.1, backend.session.login_role()) {
+        if let Some(sql) = switch(between.0, between.1, backend.login_role()) {
             text = [&sql, &b";"[..], &text].concat();
             statements += 1;
         }
@@ -209,41 +214,31 @@ impl<S> Pair<'_, S> {
             return None;
         }
         let room = (server.max_allowed_packet).saturating_sub(text.len());
-        if !may_join(client, backend.form(), (&payload_of(message), room), server) {
+        if !may_join(client, self.ends, (&payload_of(message), room), server) {
             return None;
         }
         let backend = &mut *self.backend;
-        if !backend.session.state.multi_statements {
+        if !backend.state.multi_statements {
             put_multi(out, true);
             let command = InFlight::own(
                 Some(self.owner),
                 ForSession::Restore(false),
                 ReplyShape::Status,
             );
-            backend.flight.expect(command);
+            self.flight.expect(command);
         }
         self.context.counts.restored += 1;
         self.context.counts.restored_in_front += 1;
-        (backend.session).enter(self.context.sessions.with_multi(session, true));
-        (backend.session).note_insert_id(client.session.last.insert_id);
-        backend.note_role();
+        backend.enter(self.context.sessions.with_multi(session, true));
+        backend.note_insert_id(client.last.insert_id);
+        backend.note_role(self.reuse);
         Some(Joined { text, statements })
-    }
-
-    /// Writes the BEGIN that the client's statement is to stand behind.
-    fn put_deferred_begin(&mut self, out: &mut Vec<u8>) {
-        self.client.command.allow_pipelining();
-        put_query(out, self.backend.form(), BEGIN);
-        let command = InFlight::own(Some(self.owner), ForSession::Begin, ReplyShape::Status);
-        self.backend.flight.expect(command);
-        // From here on the backend is its client's, whatever it answers.
-        self.backend.session.transaction.note_begin_sent();
     }
 
     /// Takes the UTF-8 name of the schema with which the client has logged in in its own character
     /// set.
     pub(crate) fn note_schema_sent(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
-        if !self.client.is_logging_in() || self.client.session.state.schema_as_sent().is_none() {
+        if !self.ends.is_logging_in || self.client.state.schema_as_sent().is_none() {
             return Ok(());
         }
         let mut told = None;
@@ -261,47 +256,47 @@ impl<S> Pair<'_, S> {
 
     /// Counts what the client's statement takes and sets, as it runs for certain, or may have.
     pub(crate) fn note_runs(&mut self) {
-        if self.client.state() != ClientState::Running {
+        if self.ends.client != ClientState::Running {
             return;
         }
         let Context { now, counts, .. } = &mut self.context;
-        self.client.session.note_pins(*now, counts);
-        (self.client.session).note_modified(&mut self.backend.flight, (*now, counts));
+        self.client.note_pins(*now, counts);
+        self.client.note_modified(self.flight, (*now, counts));
     }
 }
 
 /// True if a client's text may stand behind others in one command of at most `room` bytes more.
-fn may_join<S>(
-    client: &Client<S>,
-    form: Form,
+fn may_join(
+    client: &ClientSession,
+    ends: Ends,
     (payload, room): (&[u8], usize),
     server: &ServerFacts,
 ) -> bool {
     let arguments = payload.get(1..).unwrap_or_default();
-    let Ok(header) = header_len(form, arguments) else {
+    let Ok(header) = header_len(ends.on.form, arguments) else {
         return false;
     };
     let newest = matches!(server.flavour, Server::MySql(ATTRIBUTES_FOR_ALL..));
     let (attributes, sql) = arguments.split_at(header);
     let bare = attributes.is_empty() || attributes == NO_ATTRIBUTES;
-    let one = || is_one_statement(sql, client.lex_mode(server));
+    let one = || is_one_statement(sql, server.lex_mode(&client.state, ends.capabilities));
     payload.len() < room
         && (bare || newest)
         // A local file's packets go on counting from those of the whole command.
         && !mentions(sql, b"infile")
-        && (client.session.state.multi_statements || one())
+        && (client.state.multi_statements || one())
 }
 
 /// True if what brings a backend into this session cannot fail on it. Inside of a transaction a SET
 /// may fail that does not outside.
-fn cannot_fail_on<S>(backend: &Backend<S>, to: &Session, epoch: u64) -> bool {
-    let from = &backend.session.state;
-    let role = || switch_cannot_fail(from, to, backend.session.login_role());
+fn cannot_fail_on(backend: &BackendSession, to: &Session, epoch: u64, is_reader: bool) -> bool {
+    let from = &backend.state;
+    let role = || switch_cannot_fail(from, to, backend.login_role());
     // What the writer has taken a reader may not have yet.
-    if backend.is_reader() {
+    if is_reader {
         return from.equals_but_for_multi(to);
     }
     is_known_good(from, to, epoch)
         && role()
-        && !(backend.session.in_transaction() && from.variables_differ(to))
+        && !(backend.in_transaction() && from.variables_differ(to))
 }

@@ -20,17 +20,18 @@
 //! refuses to give again is NONE from then on. Privileges of prepared statements are those of the
 //! role at their execution (tried on all three), so who prepared them makes no difference.
 
-use crate::backend::Backend;
+use crate::backend::BackendSession;
 use crate::backend::pools::BackendPool;
+use crate::backend::reuse::Reuse;
 use session::state::Session;
 use session::text::Text;
 use sql::lex::Server;
 
-impl<S> Backend<S> {
+impl BackendSession {
     /// Keeps it from serving anybody else where there is no way back to the role of its login.
-    pub(crate) fn note_role(&mut self) {
-        if self.session.login_role().is_none() && self.session.state.role.is_some() {
-            self.reuse.end_with_client();
+    pub(crate) fn note_role(&self, reuse: &mut Reuse) {
+        if self.login_role().is_none() && self.state.role.is_some() {
+            reuse.end_with_client();
         }
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::backend::{BackendState, ForBackend, ForSession, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::group::tokens::BackendId;
+use crate::pair::next::Checkin;
 use crate::pair::view::ClientView;
 use session::global_defaults::GlobalDefaults;
 use session::last_statement::LEFT_BY_STATEMENT;
@@ -14,6 +15,7 @@ use session::text::Text;
 use sql::classify::Reads;
 use sql::lex::Server;
 use std::rc::Rc;
+use wire::attributes::Form;
 use wire::capabilities::NO_SCHEMA;
 use wire::command::ReplyShape;
 
@@ -73,29 +75,25 @@ impl Parts {
         parts
     }
 
-    pub(super) fn pair(&mut self) -> Pair<'_, ()> {
-        Pair {
-            owner: owner(),
-            client: &mut self.client,
-            backend: &mut self.backend,
-            context: Context {
-                server: &self.server,
-                sessions: &mut self.sessions,
-                retained: &self.retained,
-                schemas: &mut self.schemas,
-                gtids: &mut self.gtids,
-                counts: &mut self.counts,
-                epoch: 1,
-                now: NOW,
-            },
-        }
+    pub(super) fn pair(&mut self) -> Pair<'_> {
+        let context = Context {
+            server: &self.server,
+            sessions: &mut self.sessions,
+            retained: &self.retained,
+            schemas: &mut self.schemas,
+            gtids: &mut self.gtids,
+            counts: &mut self.counts,
+            epoch: 1,
+            now: NOW,
+        };
+        Pair::of(owner(), &mut self.client, &mut self.backend, context)
     }
 
     /// Commands that are put in front of a plain statement, and how.
     fn prefix(&mut self) -> (Prefix, String) {
         let mut out = Vec::new();
         self.client.session.statement = Statement::plain(ReplyShape::Results);
-        let prefix = (self.pair()).put_prefix(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
+        let prefix = (self.pair()).checkout(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
         (prefix, String::from_utf8_lossy(&out).into_owned())
     }
 
@@ -183,7 +181,7 @@ fn a_text_that_nothing_is_to_be_set_for_is_joined_with_nothing() {
     parts.client.session.statement = Statement::plain(ReplyShape::Results);
     parts.client.session.statement.send_mode = SendMode::Joined;
     let text = b"\x0c\0\0\0\x03CREATE TABLE";
-    let prefix = parts.pair().put_prefix(text, 1024, &mut out);
+    let prefix = parts.pair().checkout(text, 1024, &mut out);
     assert_eq!(prefix, Prefix::CannotFail);
     assert_eq!(parts.purposes(), [ForBackend::Clearing.into()]);
     assert!(Rc::ptr_eq(
@@ -292,4 +290,69 @@ fn a_statement_whose_client_has_gone_may_have_set_a_savepoint() {
     let plain = Statement::plain(ReplyShape::Status);
     parts.backend.session.note_savepoint(Some(&plain), true);
     assert!(!parts.backend.session.in_transaction());
+}
+
+/// Looks at two sessions alone: no connection of either is there.
+fn with_sessions_alone<R>(
+    client: &mut ClientSession,
+    backend: &mut BackendSession,
+    look: impl FnOnce(Pair<'_>) -> R,
+) -> R {
+    let server = ServerFacts::of_tests();
+    let ends = Ends {
+        client: ClientState::Idle,
+        is_logging_in: false,
+        capabilities: 0,
+        pool: 0,
+        backend: BackendState::CheckedOut,
+        on: On {
+            form: Form::Plain,
+            server: server.flavour,
+            thread: 1,
+        },
+        is_reader: false,
+    };
+    look(Pair {
+        owner: owner(),
+        client,
+        backend,
+        command: &mut CommandState::default(),
+        flight: &mut Flight::new(NOW),
+        reuse: &mut Reuse::default(),
+        ends,
+        context: Context {
+            server: &server,
+            sessions: &mut Interner::default(),
+            retained: &Retained::default(),
+            schemas: &mut Schemas::default(),
+            gtids: &mut BTreeMap::new(),
+            counts: &mut Counts::default(),
+            epoch: 1,
+            now: NOW,
+        },
+    })
+}
+
+#[test]
+fn checkout_brings_the_servers_session_into_the_clients_and_checkin_frees_it() {
+    let mut wanted = Session::default();
+    wanted.put(b"time_zone", b"+01:00");
+    let mut client = ClientSession::new(Rc::new(wanted));
+    let mut backend = BackendSession::default();
+    client.statement = Statement::plain(ReplyShape::Results);
+    let mut out = Vec::new();
+    with_sessions_alone(&mut client, &mut backend, |mut pair| {
+        let prefix = pair.checkout(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
+        assert_ne!(prefix, Prefix::CannotFail);
+        assert!(!pair.flight.is_empty());
+    });
+    assert!(String::from_utf8_lossy(&out).contains("time_zone"));
+    assert!(Rc::ptr_eq(&client.state, &backend.state));
+    with_sessions_alone(&mut client, &mut backend, |mut pair| {
+        assert_eq!(pair.checkin(), Checkin::Free);
+    });
+    backend.transaction.note_begin_sent();
+    with_sessions_alone(&mut client, &mut backend, |mut pair| {
+        assert_eq!(pair.checkin(), Checkin::Keep);
+    });
 }

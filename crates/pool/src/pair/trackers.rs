@@ -9,7 +9,7 @@
 //!
 //! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
 
-use crate::client::{Client, ClientSession};
+use crate::client::ClientSession;
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair, UNREADABLE};
 use crate::server::facts::ServerFacts;
@@ -33,9 +33,9 @@ const SWITCHED: PinReason = PinReason::Text(PinCause::SessionSwitches);
 pub(crate) const TRACKED_FOR_POOL: (&[u8], &[u8]) = (b"session_track_gtids", b"own_gtid");
 
 /// True if the pool has had the transactions of a client numbered, of which it is not told.
-pub(crate) fn tracks_for_pool<S>(client: &Client<S>) -> bool {
+pub(crate) fn tracks_for_pool(client: &ClientSession) -> bool {
     let (name, value) = TRACKED_FOR_POOL;
-    client.session.state.variable(name) == Some(value)
+    client.state.variable(name) == Some(value)
 }
 
 /// Reports that a client wants.
@@ -122,22 +122,19 @@ fn passed_on(session: &ClientSession, variables: Vec<Box<[u8]>>, usual: &Wanted)
     }
 }
 
-impl<S> Client<S> {
+impl ClientSession {
     /// Queues its own schema for a later OK, after an execution that ran in another one and failed.
-    pub(crate) fn owe_schema(&mut self, server: &ServerFacts) {
-        let tracks =
-            self.capabilities & SESSION_TRACK != 0 && wanted_by(&self.session, server).schema;
+    pub(crate) fn owe_schema(&mut self, capabilities: u32, server: &ServerFacts) {
+        let tracks = capabilities & SESSION_TRACK != 0 && wanted_by(self, server).schema;
         let mut block = Vec::new();
-        if let Some(schema) = self.session.state.schema.as_ref().filter(|_| tracks) {
+        if let Some(schema) = self.state.schema.as_ref().filter(|_| tracks) {
             put_schema(&mut block, schema);
         }
         // What was written here can be read.
-        let added = self.session.pending_changes.add(&block);
+        let added = self.pending_changes.add(&block);
         debug_assert!(added.is_ok());
     }
-}
 
-impl ClientSession {
     /// True if its statement makes the server forget changes that it was to be told of.
     pub(crate) fn forgets_changes(&self) -> bool {
         self.effects.retracking().is_some_and(|found| found.forgets)
@@ -176,9 +173,7 @@ impl ClientSession {
         let set = |name: &[u8]| self.state.variable(name).is_some();
         PINNING.into_iter().any(set)
     }
-}
 
-impl ClientSession {
     /// Takes apart a SET that says what it is told: unless it sets the backend's switches it does
     /// not pin the client any more. Its settings count once the server has answered.
     pub(crate) fn retrack(
@@ -203,24 +198,24 @@ impl ClientSession {
     }
 }
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Keeps what the server has reported for the client and has no room in this reply for the
     /// client's next OK, as MySQL does.
     pub(crate) fn tell_later(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
         let mysql = self.context.server.flavour.is_mysql();
-        let tracks = self.client.capabilities & SESSION_TRACK != 0;
+        let tracks = self.ends.capabilities & SESSION_TRACK != 0;
         if summary.changes.is_empty() || !mysql || !tracks {
             return Ok(());
         }
-        let mut wanted = wanted_by(&self.client.session, self.context.server);
-        if self.backend.session.is_in_another_schema() {
+        let mut wanted = wanted_by(self.client, self.context.server);
+        if self.backend.is_in_another_schema() {
             wanted = wanted.without_schema();
         }
         let mut changes = Vec::new();
         let hides = tracks_for_pool(self.client);
-        let bound = self.backend.session.bound_mut();
+        let bound = self.backend.bound_mut();
         let kept = keep(&summary.changes, &wanted, hides, bound, &mut changes);
-        if kept.is_err() || (self.client.session.pending_changes.add(&changes)).is_err() {
+        if kept.is_err() || (self.client.pending_changes.add(&changes)).is_err() {
             return Err(UNREADABLE);
         }
         Ok(())
@@ -228,13 +223,12 @@ impl<S> Pair<'_, S> {
 
     /// Adopts what an answered statement has set for trackers, if it went well.
     pub(super) fn note_retracked(&mut self, went: bool) {
-        let Some(retracking) = (self.client.session.effects.take_retracking()).filter(|_| went)
-        else {
+        let Some(retracking) = (self.client.effects.take_retracking()).filter(|_| went) else {
             return;
         };
         if retracking.pins {
             // Of the end of what is open nobody may be told.
-            *self.backend.session.bound_mut() = Bound::default();
+            *self.backend.bound_mut() = Bound::default();
         }
         let tracked = Rc::new(retracking.then);
         self.change_both(|session| session.tracked = Some(tracked.clone()));

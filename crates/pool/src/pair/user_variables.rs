@@ -181,7 +181,7 @@ impl ClientSession {
     }
 }
 
-impl<S> Pair<'_, S> {
+impl Pair<'_> {
     /// Notes the user variables that a text would set, for this client, when the backend prepares
     /// what the client has prepared elsewhere.
     pub(super) fn note_prepared_ahead(&mut self, definition: &Definition) {
@@ -189,19 +189,19 @@ impl<S> Pair<'_, S> {
         if !class.user_variables {
             return;
         }
-        let mode = (self.context.server).lex_mode(&definition.session, self.client.capabilities);
-        let unset = (self.client.session).unset_by(sql, mode, (class, Use::Prepare));
+        let mode = (self.context.server).lex_mode(&definition.session, self.ends.capabilities);
+        let unset = self.client.unset_by(sql, mode, (class, Use::Prepare));
         // One that cannot be told has pinned its client when it was prepared first.
         let made = Modified::of(made_by(sql, mode, class, &unset).unwrap_or_default());
         if !made.sets_nothing() {
             let Context { now, counts, .. } = &mut self.context;
-            (self.client.session).note_made(made, &mut self.backend.flight, (*now, counts));
+            self.client.note_made(made, self.flight, (*now, counts));
         }
     }
 
     /// Takes the values read back.
     pub(super) fn note_variables(&mut self, answer: &Answer) -> Result<(), Broken> {
-        let names = self.client.session.modified.as_mut();
+        let names = self.client.modified.as_mut();
         let names = names.map_or_else(Vec::new, |modified| std::mem::take(&mut modified.names));
         let columns: Vec<_> = answer.of(Properties::USER_VARIABLES).collect();
         if columns.len() != READ_COLUMNS * names.len() {
@@ -229,7 +229,7 @@ impl<S> Pair<'_, S> {
         }
         // One that reads as if it had never been set may be there all the same.
         if changes.iter().any(|(_, literal)| literal.is_empty()) {
-            self.backend.session.note_leftover();
+            self.backend.note_leftover();
         }
         let exact = changes.len() == names.len();
         match self.with_changes(&changes).filter(|_| exact) {
@@ -248,7 +248,7 @@ impl<S> Pair<'_, S> {
             ..
         } = &mut self.context;
         let variables = &retained.variables;
-        let carried = self.client.session.state.user_variables().clone();
+        let carried = self.client.state.user_variables().clone();
         let user = carried.with(changes, variables);
         if variables.bytes() > SWEPT_ABOVE {
             sessions.sweep();
@@ -260,16 +260,16 @@ impl<S> Pair<'_, S> {
 
     /// Sets these for client and backend, and ends their pin: they follow the client.
     fn carry_variables(&mut self, user: &UserVariables) {
-        self.backend.session.note_leftovers(user);
+        self.backend.note_leftovers(user);
         self.change_both(|session| session.set_user_variables(user.clone()));
-        self.client.session.pins.end(PinCause::UserVariable, VALUES);
+        self.client.pins.end(PinCause::UserVariable, VALUES);
     }
 
     /// Leaves them on the backend, pinned, until the client's statements have made something else
     /// of them.
     fn keep_variables(&mut self, names: Vec<Text>) {
         self.pin_while(PinReason::Text(PinCause::UserVariable), VALUES);
-        self.client.session.modified.get_or_insert_default().names = names;
+        self.client.modified.get_or_insert_default().names = names;
     }
 }
 

@@ -128,7 +128,7 @@ pub(crate) fn release<N: Net>(parts: &mut Parts<N>, backend_id: BackendId) {
     let owner = backend.client();
     let client = owner.and_then(|owner| parts.clients.get_mut(owner));
     if !backend.is_reader() {
-        backend.note_accepted(client.as_deref().map(|client| &client.session));
+        (backend.session).note_accepted(client.as_deref().map(|client| &client.session));
     }
     if backend.flight.is_empty() {
         // It may have run nothing.

@@ -73,7 +73,7 @@ pub(crate) fn prepare_ahead<N: Net>(
     pair.put_restore(&session, SendMode::Anywhere, &mut out);
     if !out.is_empty() {
         // A SET has a ROW_COUNT() of its own.
-        pair.client.session.last.invalidate(COUNTS);
+        pair.client.last.invalidate(COUNTS);
     }
     pair.prepare_ahead(share, &mut out)?;
     Some(send_restore(parts, key, backend_id, &out))
@@ -89,7 +89,7 @@ pub(crate) fn wait_for_property<N: Net>(
 ) -> Handled {
     let handled = send_restore(parts, key, backend_id, b"");
     if let Some(mut pair) = parts.pair(key, backend_id)
-        && !(pair.backend.flight.iter()).any(|command| command.reads(property))
+        && !(pair.flight.iter()).any(|command| command.reads(property))
     {
         let next = pair.read_back(property);
         endings::follow(parts, key, backend_id, next);

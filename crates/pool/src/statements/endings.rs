@@ -5,8 +5,8 @@
 //! pin) or released to the next in the queue. [`crate::pair::next`] decides it, and
 //! [`crate::statements::endings::settle`] does it.
 //!
-//! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
-//! left nothing there.
+//! Invariant: a backend is released only where [`Checkin::Free`] says so, or its client has gone
+//! and left nothing there.
 
 use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, InFlight, Reports, abandoned, abort, losses};
@@ -14,7 +14,7 @@ use crate::client::{Client, ClientState};
 use crate::group::parts::Parts;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::pair::next::Next;
+use crate::pair::next::Checkin;
 use crate::pair::prepared::put_closes;
 use crate::scheduler::checkout;
 use crate::server::redefinition;
@@ -117,22 +117,23 @@ pub(crate) fn statement_done<N: Net>(
     let Some(mut pair) = parts.pair(owner, backend_id) else {
         return;
     };
-    let explanation = pair.client.session.explanation().with_due(summary.due);
+    let explanation = pair.client.explanation().with_due(summary.due);
     let noted = pair.note_statement(summary, explanation);
-    if let Some(open) = pair.backend.session.see_transaction(command.sent) {
+    if let Some(open) = pair.backend.see_transaction(command.sent) {
         open.statements = open.statements.saturating_add(1);
     }
     if let Err(why) = noted {
         // The client has had its answer, and its session is on the backend alone: it is closed
         // without another word.
-        let _ = (pair.client).change_state(ClientState::Idle, pair.context.now);
+        let now = pair.context.now;
+        let _ = parts.clients.enter(owner, ClientState::Idle, now);
         parts.clients.close_later(owner);
         return losses::lose(parts, backend_id, why);
     }
     pair.note_left(command, summary, alone);
     if !alone && !dirty {
         // Others rode behind: the backend is theirs, and the words of a warning are gone.
-        pair.client.session.last.leave_to_followers();
+        pair.client.last.leave_to_followers();
         parts.clients.unbind(owner, &mut parts.backends);
     }
     let now = parts.net.now();
@@ -249,7 +250,7 @@ pub(crate) fn settle<N: Net>(parts: &mut Parts<N>, backend: BackendId) {
     if let Some(owner) = owner
         && let Some(mut pair) = parts.pair(owner, backend)
     {
-        let next = pair.next();
+        let next = pair.checkin();
         follow(parts, owner, backend, next);
     }
 }
@@ -259,11 +260,11 @@ pub(crate) fn follow<N: Net>(
     parts: &mut Parts<N>,
     owner: ClientId,
     backend: BackendId,
-    next: Next,
+    next: Checkin,
 ) {
     match next {
-        Next::Wait => {}
-        Next::Keep => {
+        Checkin::Wait => {}
+        Checkin::Keep => {
             let kept = parts.backends.get_mut(backend);
             match kept.and_then(|kept| kept.keep(&parts.backend_pools, true)) {
                 None => resume(parts, backend),
@@ -271,8 +272,8 @@ pub(crate) fn follow<N: Net>(
                 Some(refusal) => abandoned::part_with_backend(parts, backend, owner, &refusal),
             }
         }
-        Next::Ask(out) => parts.backend_writer().ask(backend, &out),
-        Next::GoOn => {
+        Checkin::Ask(out) => parts.backend_writer().ask(backend, &out),
+        Checkin::GoOn => {
             // What was read back for the sake of its execution is there.
             let client = parts.clients.get_mut(owner);
             if client.is_some_and(|client| client.session.prepared.mark_read_back(false)) {
@@ -280,7 +281,7 @@ pub(crate) fn follow<N: Net>(
             }
             parts.work.tasks.add(Task::Settle(backend));
         }
-        Next::Free => checkout::release(parts, backend),
+        Checkin::Free => checkout::release(parts, backend),
     }
 }
 

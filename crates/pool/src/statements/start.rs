@@ -22,6 +22,7 @@ use reactor::Net;
 use session::send_mode::Prefix;
 use session::statement::{Code, Statement};
 use std::time::Duration;
+use wire::command::Command;
 
 /// Refuses a statement that a rule is against, and counts one that a rule limits. `None`: it
 /// goes on.
@@ -142,7 +143,7 @@ pub(crate) fn begin<N: Net>(
     }
     let text_here_max = parts.shared.lengths.text_here;
     let pair = parts.pair(key, backend_id);
-    let prefix = pair.map(|mut pair| pair.put_prefix(message, text_here_max, &mut out));
+    let prefix = pair.map(|mut pair| pair.checkout(message, text_here_max, &mut out));
     let result = match prefix {
         None => Handled::Used,
         Some(Prefix::Waited) => ahead::send_restore(parts, key, backend_id, &out),
@@ -178,7 +179,7 @@ pub(crate) fn send_statement<N: Net>(
         _ => {
             let share = parts.shared.prepared_of_backend(&parts.settings);
             if let Some(mut pair) = parts.pair(key, backend_id)
-                && let Some(prepared) = pair.client.session.prepared.as_mut()
+                && let Some(prepared) = pair.client.prepared.as_mut()
                 && let Some(under_way) = prepared.under_way.take()
             {
                 let out = pair.put_prepared(under_way, message, share);
@@ -260,5 +261,9 @@ fn note_sent<N: Net>(
     if runs && client.session.effects.modifying().is_some() {
         (client.session).note_modified(&mut backend.flight, (now, &mut parts.observed.counts));
     }
-    Some((waited, client.session.prepared.under_way().is_some()))
+    let under_way = client.session.prepared.under_way();
+    if let Some(made) = under_way.filter(|it| it.command == Command::StmtPrepare) {
+        client.identity.statements_made = made.id;
+    }
+    Some((waited, under_way.is_some()))
 }

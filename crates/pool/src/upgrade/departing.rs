@@ -14,7 +14,7 @@ use crate::client::{Client, ClientState};
 use crate::group::parts::Parts;
 use crate::group::tasks::Task;
 use crate::group::tokens::ClientId;
-use crate::pair::next::Next;
+use crate::pair::next::Checkin;
 use crate::statements::endings;
 use crate::upgrade::departures::{BATCH_CLIENTS, Going};
 use crate::upgrade::record::Stays;
@@ -120,8 +120,8 @@ fn is_pending_first<N: Net>(parts: &mut Parts<N>, key: ClientId) -> bool {
         return true;
     }
     let pair = parts.pair(key, backend_id);
-    let next = pair.map(|mut pair| pair.next_before_leaving());
-    let Some(next @ Next::Ask(_)) = next else {
+    let next = pair.map(|mut pair| pair.checkin_before_leaving());
+    let Some(next @ Checkin::Ask(_)) = next else {
         return false;
     };
     endings::follow(parts, key, backend_id, next);
