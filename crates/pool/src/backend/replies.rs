@@ -556,3 +556,34 @@ fn session_answered<N: Net>(
         After::Lose(why) => losses::lose(parts, backend_id, why),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::tests::{NOW, bound, group};
+
+    #[test]
+    fn a_preparation_ahead_leaves_its_command_to_be_run_or_has_answered_it() {
+        for (error, is_left) in [(None, true), (Some((1146, "no".into())), false)] {
+            let mut group = group();
+            let (owner, backend_id) = bound(&mut group);
+            let client = group.parts.clients.get_mut(owner).unwrap();
+            assert!(client.change_state(ClientState::Restoring, NOW));
+            client.keep_input(b"\x01\0\0\0\x17");
+            let summary = ReplySummary {
+                error,
+                ..ReplySummary::default()
+            };
+            let answer = OwnAnswer {
+                summary: &summary,
+                collected: b"\x09\0\0\x01\xff\x7a\x04#42S02".to_vec(),
+                extended: 0,
+            };
+            let (parts, ahead) = (&mut group.parts, ForSession::Ahead);
+            session_answered(parts, backend_id, Some(owner), ahead, answer);
+            let client = group.parts.clients.get(owner).unwrap();
+            assert_eq!(client.state(), ClientState::Idle);
+            assert_eq!(client.input.bytes().is_some(), is_left);
+        }
+    }
+}
