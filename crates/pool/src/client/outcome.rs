@@ -58,13 +58,8 @@ impl ClientSession {
 
     /// True if its last statement has left nothing on its backend, and nothing is asked about it.
     pub(crate) fn leaves_nothing(&self) -> bool {
-        self.pins.is_empty()
-            && self
-                .prepared
-                .as_ref()
-                .is_none_or(|prepared| !prepared.holds())
-            && self.modified.is_none()
-            && self.last.pending == PendingReadBack::default()
+        let is_clean = self.modified.is_none() && self.last.pending == PendingReadBack::default();
+        is_clean && self.pins.is_empty() && !self.is_held()
     }
 
     /// Properties of its session that its backend alone knows.
