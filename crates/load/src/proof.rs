@@ -542,24 +542,30 @@ pub(crate) mod tests {
         assert_eq!((told(NOTHING), told(7)), ("nothing".into(), "7".into()));
     }
 
+    /// A workload of this name at a target, whose history is one acknowledged write.
+    fn one_write(name: &str, target: &str, (key, value): (u32, u64)) -> (Plan, Arc<Proof>) {
+        let line = Line::parse_from(["load", name, "run", "--target", target]);
+        let proof = Proof {
+            subject: subject(line.load.workload).unwrap(),
+            history: History::default(),
+            numbers: AtomicU64::new(0),
+        };
+        let place = proof.history.begin(0, Act::Write, key, value).unwrap();
+        proof.history.answer(place, Answer::Done);
+        (crowd::make_plan(&line.load).unwrap(), Arc::new(proof))
+    }
+
     #[test]
     fn a_check_that_takes_too_long_knows_nothing() {
         // It accepts, and says nothing.
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = format!("mysql://a@{}/t", silent.local_addr().unwrap());
-        let line = Line::parse_from(["load", "bank", "run", "--target", &target]);
-        let make_plan = || crowd::make_plan(&line.load).unwrap();
         let most = Duration::from_millis(20);
-        let reason = check_tables(TpccArgs::default(), make_plan(), most).unwrap_err();
+        let (plan, proof) = one_write("bank", &target, (1, 1));
+        let reason = check_tables(TpccArgs::default(), plan, most).unwrap_err();
         assert_eq!(reason, "the tables could not be checked within 0 s");
-        let proof = Arc::new(Proof {
-            subject: subject(Workload::Bank).unwrap(),
-            history: History::default(),
-            numbers: AtomicU64::new(0),
-        });
-        let place = proof.history.begin(0, Act::Write, 1, 1).unwrap();
-        proof.history.answer(place, Answer::Done);
-        let verdict = proof.check_within(&Arc::new(make_plan()), most);
+        let (plan, _) = one_write("bank", &target, (1, 1));
+        let verdict = proof.check_within(&Arc::new(plan), most);
         assert_eq!((verdict.data, verdict.acknowledged), (Data::Unknown, 1));
         let reason = "the tables could not be read and checked within 0 s";
         assert_eq!(verdict.reason.as_deref(), Some(reason));
@@ -586,16 +592,8 @@ pub(crate) mod tests {
             }
         }));
         let target = format!("mysql://a@{server}/t");
-        let line = Line::parse_from(["load", "register", "run", "--target", &target]);
-        let proof = Arc::new(Proof {
-            subject: subject(Workload::Register).unwrap(),
-            history: History::default(),
-            numbers: AtomicU64::new(0),
-        });
-        let place = proof.history.begin(0, Act::Write, 7, 9).unwrap();
-        proof.history.answer(place, Answer::Done);
-        let plan = Arc::new(crowd::make_plan(&line.load).unwrap());
-        let verdict = proof.check_within(&plan, CHECK_MAX);
+        let (plan, proof) = one_write("register", &target, (7, 9));
+        let verdict = proof.check_within(&Arc::new(plan), CHECK_MAX);
         assert_eq!((verdict.data, verdict.reason), (Data::Right, None));
     }
 }
